@@ -1,0 +1,6 @@
+//! What is an acknowledged commit worth, and what does it cost? See ARCHITECTURE.md for the rooms.
+
+pub mod error;
+pub mod plan;
+pub mod record;
+pub mod study;

@@ -1,0 +1,145 @@
+//! Workloads, under the names that sysbench and mysqlslap give them.
+
+use serde::{Deserialize, Serialize};
+
+/// sysbench's eight OLTP loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SysbenchLoad {
+    PointSelect,
+    ReadOnly,
+    ReadWrite,
+    WriteOnly,
+    UpdateIndex,
+    UpdateNonIndex,
+    Insert,
+    Delete,
+}
+
+/// mysqlslap's five `--auto-generate-sql-load-type`s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MysqlslapLoad {
+    Key,
+    Read,
+    Write,
+    Mixed,
+    Update,
+}
+
+/// How queries arrive. A value, not a variant of the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Each connection sends its next transaction when the last one has ended.
+    Closed,
+}
+
+/// One statement of a user's own transaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// SQL with `?` for each parameter.
+    pub sql: String,
+    /// One for each `?`.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A typed parameter, drawn anew for every execution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Parameter {
+    /// A whole number, drawn evenly from `min` to `max`, both included.
+    Integer { min: i64, max: i64 },
+    /// sysbench's default key distribution over `min` to `max`: its "special" distribution.
+    Key { min: i64, max: i64 },
+    /// Lower-case letters and digits, evenly, of exactly `length` bytes.
+    Text { length: u32 },
+    /// A number that no other execution of this run uses, counted up from `start`.
+    Unique { start: i64 },
+}
+
+/// A user's own transaction: its statements run in order, inside BEGIN/COMMIT if several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    pub name: String,
+    /// Relative frequency among the workload's transactions.
+    pub weight: u32,
+    pub statements: Vec<Statement>,
+}
+
+/// What is run against the servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "tool", rename_all = "snake_case")]
+pub enum Workload {
+    Sysbench {
+        load: SysbenchLoad,
+        /// Number of tables `sbtest1`…
+        tables: u32,
+        /// Rows of each table.
+        table_size: u32,
+        /// Prepared statements (sysbench's default) or text.
+        prepared: bool,
+    },
+    Mysqlslap {
+        load: MysqlslapLoad,
+        /// `--number-int-cols`
+        int_cols: u32,
+        /// `--number-char-cols`
+        char_cols: u32,
+        /// `--auto-generate-sql-add-autoincrement`
+        autoincrement: bool,
+        /// `--auto-generate-sql-write-number`: rows loaded before each iteration.
+        write_number: u32,
+        /// `--number-of-queries`, over all connections.
+        number_of_queries: u32,
+        /// `--iterations`: how many make up one measurement of a cell.
+        iterations: u32,
+    },
+    Custom {
+        name: String,
+        /// Statements that make and fill the schema, run once on the writer.
+        setup: Vec<String>,
+        transactions: Vec<Transaction>,
+        prepared: bool,
+    },
+}
+
+impl SysbenchLoad {
+    /// sysbench's name without its `oltp_` prefix.
+    pub fn name(self) -> &'static str {
+        match self {
+            SysbenchLoad::PointSelect => "point_select",
+            SysbenchLoad::ReadOnly => "read_only",
+            SysbenchLoad::ReadWrite => "read_write",
+            SysbenchLoad::WriteOnly => "write_only",
+            SysbenchLoad::UpdateIndex => "update_index",
+            SysbenchLoad::UpdateNonIndex => "update_non_index",
+            SysbenchLoad::Insert => "insert",
+            SysbenchLoad::Delete => "delete",
+        }
+    }
+}
+
+impl MysqlslapLoad {
+    /// mysqlslap's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MysqlslapLoad::Key => "key",
+            MysqlslapLoad::Read => "read",
+            MysqlslapLoad::Write => "write",
+            MysqlslapLoad::Mixed => "mixed",
+            MysqlslapLoad::Update => "update",
+        }
+    }
+}
+
+impl Workload {
+    /// The name that tables print: `update_index`, `mysqlslap update`, or the user's own.
+    pub fn label(&self) -> String {
+        match self {
+            Workload::Sysbench { load, .. } => load.name().to_owned(),
+            Workload::Mysqlslap { load, .. } => format!("mysqlslap {}", load.name()),
+            Workload::Custom { name, .. } => name.clone(),
+        }
+    }
+}
