@@ -53,7 +53,38 @@ pub enum Mode {
     Galera,
 }
 
+/// Modes that one set of running servers can take turns in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// A source and its replicas: `single`, `async`, `semisync`.
+    Replication,
+    /// Group Replication: `group`, `group-multi`.
+    Group,
+    Galera,
+}
+
+impl Family {
+    /// As printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Replication => "replication",
+            Family::Group => "group",
+            Family::Galera => "galera",
+        }
+    }
+}
+
 impl Mode {
+    /// Which modes it can share running servers with.
+    pub fn family(&self) -> Family {
+        match self {
+            Mode::Single | Mode::Async | Mode::Semisync { .. } => Family::Replication,
+            Mode::Group { .. } | Mode::GroupMulti { .. } => Family::Group,
+            Mode::Galera => Family::Galera,
+        }
+    }
+
     /// The mode's name in studies and tables.
     pub fn name(&self) -> &'static str {
         match self {

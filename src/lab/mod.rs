@@ -1,0 +1,15 @@
+//! The real thing: servers, links and modes on one machine.
+
+#[allow(clippy::module_inception)]
+mod lab;
+pub mod link;
+pub mod mode;
+pub mod netns;
+pub mod network;
+pub mod node;
+pub mod options;
+pub mod sandbox;
+pub mod servers;
+pub mod sql;
+
+pub use lab::{Lab, LabSpec};

@@ -1,0 +1,118 @@
+//! MySQL Group Replication: `group` (one primary) and `group-multi` (all are primaries).
+
+use super::super::lab::Lab;
+use super::super::options::Settings;
+use super::super::servers::datadir::PASSWORD;
+use super::{READY_LIMIT, consistency_word, replication};
+use crate::error::Result;
+use crate::lab::node::Node;
+use crate::study::{Mode, ModeSpec};
+
+/// Port of the group communication.
+const GROUP_PORT: u16 = 33061;
+/// Any fixed UUID: groups of different sandboxes never meet.
+const GROUP_NAME: &str = "ac1ab000-0000-4000-8000-000000000001";
+
+const MEMBERS: &str = "performance_schema.replication_group_members";
+
+/// The plugin, its addresses, and an allow-list that names the range of the lab.
+pub fn settings(lab: &Lab, i: usize) -> Settings {
+    let address = |node: &Node| format!("{}:{GROUP_PORT}", node.place.address);
+    let seeds: Vec<String> = lab.nodes.iter().map(address).collect();
+    let mut settings = replication::base_settings(lab);
+    settings.load_plugin("group_replication.so");
+    let ssl = if lab.spec.tls { "REQUIRED" } else { "DISABLED" };
+    let pairs = [
+        ("group_name", GROUP_NAME.to_owned()),
+        ("local_address", seeds[i].clone()),
+        ("group_seeds", seeds.join(",")),
+        ("ip_allowlist", "198.18.0.0/15".into()),
+        ("ssl_mode", ssl.into()),
+        ("start_on_boot", "OFF".into()),
+        ("bootstrap_group", "OFF".into()),
+        ("recovery_use_ssl", if lab.spec.tls { "ON" } else { "OFF" }.into()),
+        ("recovery_get_public_key", "ON".into()),
+        // With one writer ids run 1, 2, 3…; all members must agree on the step.
+        ("auto_increment_increment", lab.spec.auto_increment_step().to_string()),
+    ];
+    for (name, value) in pairs {
+        settings.set(&format!("group_replication_{name}"), value);
+    }
+    settings
+}
+
+/// The first node bootstraps the group; the others join at once.
+pub fn form(lab: &mut Lab) -> Result<()> {
+    for i in 0..lab.nodes.len() {
+        lab.start(i, &[])?;
+    }
+    let values = [("user", "repl"), ("password", PASSWORD)];
+    let recovery = lab.program.dialect().fill("connect_recovery", &values);
+    for node in &mut lab.nodes {
+        node.wait_accepting()?;
+        node.run(&recovery)?;
+    }
+    let first = &mut lab.nodes[0];
+    first.run("SET GLOBAL group_replication_bootstrap_group = ON")?;
+    first.run("START GROUP_REPLICATION")?;
+    first.run("SET GLOBAL group_replication_bootstrap_group = OFF")?;
+    let joined: Vec<Result<()>> = std::thread::scope(|scope| {
+        let join = |node| scope.spawn(move || Node::run(node, "START GROUP_REPLICATION"));
+        let joining: Vec<_> = lab.nodes[1..].iter_mut().map(join).collect();
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        joining.into_iter().map(ended).collect()
+    });
+    joined.into_iter().collect::<Result<()>>()?;
+    wait_online(lab)
+}
+
+/// Every member sees every member ONLINE.
+fn wait_online(lab: &mut Lab) -> Result<()> {
+    let all = lab.nodes.len().to_string();
+    let sql = format!("SELECT COUNT(*) FROM {MEMBERS} WHERE MEMBER_STATE = 'ONLINE'");
+    for node in &mut lab.nodes {
+        node.wait_until("all members are ONLINE", READY_LIMIT, |node| {
+            Ok(node.value(&sql)?.as_deref() == Some(all.as_str()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Sets the number of primaries and the consistency level under the running group.
+pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
+    wait_online(lab)?;
+    let primaries = lab.nodes[0].value(&format!(
+        "SELECT COUNT(*) FROM {MEMBERS} WHERE MEMBER_ROLE = 'PRIMARY'"
+    ))?;
+    let is_multi = primaries.as_deref() != Some("1");
+    let consistency = match spec.mode {
+        Mode::GroupMulti { consistency } => {
+            if !is_multi {
+                lab.nodes[0].value("SELECT group_replication_switch_to_multi_primary_mode()")?;
+            }
+            consistency
+        }
+        Mode::Group { consistency } => {
+            if is_multi {
+                let own = lab.nodes[0].value("SELECT @@server_uuid")?.unwrap_or_default();
+                lab.nodes[0].value(&format!(
+                    "SELECT group_replication_switch_to_single_primary_mode('{own}')"
+                ))?;
+            }
+            consistency
+        }
+        _ => unreachable!("the family of a lab is its modes' family"),
+    };
+    let word = consistency_word(consistency);
+    for node in &mut lab.nodes {
+        node.run(&format!("SET GLOBAL group_replication_consistency = '{word}'"))?;
+    }
+    for i in 1..lab.nodes.len() {
+        if !replication::catch_up(lab, i, READY_LIMIT)? {
+            return Err(lab.nodes[i].breakdown("catch up with the group", "not so in time"));
+        }
+    }
+    Ok(())
+}

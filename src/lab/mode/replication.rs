@@ -1,0 +1,167 @@
+//! A source and its replicas: `single`, `async`, `semisync`.
+//!
+//! The three share running servers: `single` is the source with its replicas' threads stopped, so
+//! that a mode and its baseline are measured on the very same server and files.
+
+use std::time::Duration;
+
+use super::super::lab::Lab;
+use super::super::options::Settings;
+use super::super::servers::datadir::PASSWORD;
+use super::{READY_LIMIT, wait_point_word};
+use crate::error::Result;
+use crate::lab::node::{Node, PORT};
+use crate::study::{Mode, ModeSpec};
+
+/// Binary log, GTIDs, appliers; semi-sync's plugins are loaded but off.
+pub fn settings(lab: &Lab, _i: usize) -> Settings {
+    let dialect = lab.program.dialect();
+    let mut settings = base_settings(lab);
+    settings.set(dialect.word("replica_skip_start"), "ON");
+    for role in ["semisync_load_source", "semisync_load_replica"] {
+        if let Some(library) = dialect.optional(role).filter(|_| lab.spec.binary_log) {
+            settings.load_plugin(library);
+        }
+    }
+    settings
+}
+
+/// What replication and group share: the binary log and how replicas apply it.
+pub(super) fn base_settings(lab: &Lab) -> Settings {
+    let dialect = lab.program.dialect();
+    let mut settings = Settings::default();
+    if !lab.spec.binary_log {
+        settings.set("skip_log_bin", "ON");
+        return settings;
+    }
+    settings.set("log_bin", "binlog");
+    settings.set("relay_log", "relay");
+    settings.set(dialect.word("replica_updates"), "ON");
+    settings.set(dialect.word("appliers"), lab.spec.appliers.to_string());
+    for word in ["gtid_settings", "commit_order"] {
+        for (name, value) in dialect.settings(word) {
+            settings.set(&name, value);
+        }
+    }
+    settings
+}
+
+/// Starts all servers at once and tells each replica where its source is.
+pub fn form(lab: &mut Lab) -> Result<()> {
+    for i in 0..lab.nodes.len() {
+        lab.start(i, &[])?;
+    }
+    let source = lab.nodes[0].place.address.to_string();
+    let connect = lab.program.dialect().fill(
+        "connect_replica",
+        &[
+            ("host", &source),
+            ("port", &PORT.to_string()),
+            ("user", "repl"),
+            ("password", PASSWORD),
+            ("ssl", if lab.spec.tls { "1" } else { "0" }),
+        ],
+    );
+    for (i, node) in lab.nodes.iter_mut().enumerate() {
+        node.wait_accepting()?;
+        if i > 0 {
+            node.run(&connect)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stops replication, sets what the mode wants, starts it again and waits until it holds.
+pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
+    let dialect = lab.program.dialect().clone();
+    for node in &mut lab.nodes[1..] {
+        node.run(dialect.word("stop_replica"))?;
+    }
+    if lab.spec.binary_log {
+        set_semisync(lab, &spec.mode)?;
+    }
+    if spec.mode == Mode::Single {
+        return Ok(());
+    }
+    let last = spec.nodes as usize;
+    for node in &mut lab.nodes[1..last] {
+        node.run(dialect.word("start_replica"))?;
+    }
+    for node in &mut lab.nodes[1..last] {
+        let words = (dialect.word("show_replica"), dialect.word("column_io"), dialect.word("column_sql"));
+        node.wait_until("both replication threads run", READY_LIMIT, |node| {
+            both_threads_run(node, words)
+        })?;
+    }
+    if let Mode::Semisync { .. } = spec.mode {
+        wait_semisync_on(lab, last - 1)?;
+    }
+    for i in 1..last {
+        if !catch_up(lab, i, READY_LIMIT)? {
+            return Err(lab.nodes[i].breakdown("catch up with the source", "not so in time"));
+        }
+    }
+    Ok(())
+}
+
+fn both_threads_run(node: &mut Node, (show, io, sql): (&str, &str, &str)) -> Result<bool> {
+    let rows = node.rows(show)?;
+    let Some(row) = rows.first() else {
+        return Ok(false);
+    };
+    let field = |name: &str| row.get(name).cloned().unwrap_or_default();
+    let error = field("Last_SQL_Error");
+    if !error.is_empty() {
+        return Err(node.breakdown("apply the source's changes", &error));
+    }
+    Ok(field(io) == "Yes" && field(sql) == "Yes")
+}
+
+/// Turns semi-sync on or off at both ends while replication is stopped.
+fn set_semisync(lab: &mut Lab, mode: &Mode) -> Result<()> {
+    let dialect = lab.program.dialect().clone();
+    let Some(source) = dialect.optional("semisync_source") else {
+        return Ok(());
+    };
+    let replica = dialect.word("semisync_replica");
+    let is_on = matches!(mode, Mode::Semisync { .. });
+    let switch = if is_on { "ON" } else { "OFF" };
+    if let Mode::Semisync { wait_for, wait_point, timeout } = mode {
+        let writer = &mut lab.nodes[0];
+        let set = |name: &str, value: String| format!("SET GLOBAL {name} = {value}");
+        writer.run(&set(&format!("{source}_timeout"), timeout.as_millis().to_string()))?;
+        let word = format!("'{}'", wait_point_word(*wait_point));
+        writer.run(&set(&format!("{source}_wait_point"), word))?;
+        if let Some(count) = dialect.optional("semisync_wait_for") {
+            writer.run(&set(count, wait_for.to_string()))?;
+        }
+    }
+    lab.nodes[0].run(&format!("SET GLOBAL {source}_enabled = {switch}"))?;
+    for node in &mut lab.nodes[1..] {
+        node.run(&format!("SET GLOBAL {replica}_enabled = {switch}"))?;
+    }
+    Ok(())
+}
+
+/// Semi-sync is in force when the source says so and counts all its replicas.
+fn wait_semisync_on(lab: &mut Lab, replicas: usize) -> Result<()> {
+    let prefix = lab.program.dialect().word("semisync_status").to_owned();
+    let show = format!("SHOW GLOBAL STATUS LIKE '{prefix}%'");
+    lab.nodes[0].wait_until("semi-sync is on for all replicas", READY_LIMIT, |node| {
+        let status = node.pairs(&show)?;
+        let field = |name: &str| status.get(&format!("{prefix}_{name}")).cloned();
+        let clients = field("clients").and_then(|text| text.parse::<usize>().ok());
+        Ok(field("status").as_deref() == Some("ON") && clients >= Some(replicas))
+    })
+}
+
+/// Waits on replica `i` for all GTIDs of the writer.
+pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
+    let dialect = lab.program.dialect().clone();
+    let gtids = lab.nodes[0].value(dialect.word("executed_gtids"))?.unwrap_or_default();
+    let gtids = gtids.replace('\n', "");
+    let seconds = limit.as_secs().max(1).to_string();
+    let sql = dialect.fill("wait_gtids", &[("gtids", &gtids), ("seconds", &seconds)]);
+    let answer = lab.nodes[i].value(&sql)?.unwrap_or_default();
+    Ok(answer == dialect.word("wait_gtids_good"))
+}

@@ -1,0 +1,133 @@
+//! All places of a sandbox and the one switch between them: servers of every lab, and clients.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use super::link::{LinkNode, Probe, Switch, SwitchCounters, median, pair_settings};
+use super::node::Place;
+use crate::error::{Result, breakdown};
+use crate::study::{Distances, Network as LinkTerms};
+
+/// Echoes of one asked-and-got probe, and the time between them.
+const PROBE_ECHOES: usize = 11;
+const PROBE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The number of the clients' labs in addresses: 198.19.0.x.
+const CLIENTS: u8 = 19;
+
+/// A lab's name and its nodes' sites.
+pub type Wanted = (String, Vec<String>);
+
+/// Where a place is, after it has been handed to its node.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Whereabouts {
+    pub name: String,
+    pub site: String,
+    pub address: Ipv4Addr,
+}
+
+/// The switch and the clients' places.
+pub struct Network {
+    pub switch: Switch,
+    /// By site.
+    pub clients: BTreeMap<String, Place>,
+    members: Vec<Whereabouts>,
+    terms: LinkTerms,
+    /// Round-trip time with no delay added.
+    pub floor: Duration,
+}
+
+impl Network {
+    /// Makes all places, starts the switch and measures its floor. Returns the places of each
+    /// lab's nodes too.
+    pub fn build(
+        labs: &[Wanted],
+        client_sites: &[String],
+        terms: LinkTerms,
+    ) -> Result<(Network, Vec<Vec<Place>>)> {
+        let mut links = Vec::new();
+        let mut places = Vec::new();
+        for (number, (lab, sites)) in labs.iter().enumerate() {
+            let third = u8::try_from(number).map_err(|_| breakdown("number the labs", "too many"))?;
+            places.push(make_places(lab, sites, [198, 18, third], &mut links)?);
+        }
+        let clients = make_places("client", client_sites, [198, CLIENTS, 0], &mut links)?;
+        let members = places.iter().flatten().chain(&clients).map(whereabouts).collect();
+        let switch = Switch::start(links)?;
+        let mut network = Network {
+            switch,
+            clients: clients.into_iter().map(|place| (place.site.clone(), place)).collect(),
+            members,
+            terms,
+            floor: Duration::ZERO,
+        };
+        network.measure_floor()?;
+        Ok((network, places))
+    }
+
+    fn measure_floor(&mut self) -> Result<()> {
+        let Some(client) = self.clients.values().next() else {
+            return Ok(());
+        };
+        if let Some(other) = self.members.iter().find(|member| member.name != client.name) {
+            self.floor = self.switch.measure_floor(&client.netns, &client.name, &other.name)?;
+        }
+        Ok(())
+    }
+
+    /// Names, sites and addresses of all places.
+    pub fn members(&self) -> &[Whereabouts] {
+        &self.members
+    }
+
+    /// Moves the sites to these distances.
+    pub fn set_distances(&self, distances: &Distances) -> Result<()> {
+        let named = |member: &Whereabouts| (member.name.clone(), member.site.clone());
+        let nodes: Vec<(String, String)> = self.members.iter().map(named).collect();
+        self.switch.set(&pair_settings(distances, &self.terms, &nodes)?)
+    }
+
+    /// Everything counted since the start.
+    pub fn counters(&self) -> Result<SwitchCounters> {
+        self.switch.counters()
+    }
+
+    /// The round-trip time asked between two sites.
+    pub fn rtt_asked(&self, distances: &Distances, from: &str, to: &str) -> Duration {
+        let between = distances.rtt(from, to);
+        between.filter(|_| from != to).unwrap_or(self.terms.rtt_within_site)
+    }
+}
+
+/// Median of a short series of probes from one place to another, in µs.
+pub fn probe_rtt_us(from: &Place, to: Ipv4Addr) -> Result<f64> {
+    let probe = Probe::new(&from.netns, &from.name)?;
+    let rtts_us = probe.rtts_us(to, PROBE_ECHOES, PROBE_INTERVAL)?;
+    median(&rtts_us).ok_or_else(|| breakdown(format!("probe {to}"), "no echo came back"))
+}
+
+fn whereabouts(place: &Place) -> Whereabouts {
+    Whereabouts {
+        name: place.name.clone(),
+        site: place.site.clone(),
+        address: place.address,
+    }
+}
+
+fn make_places(
+    lab: &str,
+    sites: &[String],
+    prefix: [u8; 3],
+    links: &mut Vec<LinkNode>,
+) -> Result<Vec<Place>> {
+    let mut places = Vec::new();
+    for (i, site) in (1u8..).zip(sites) {
+        let name = format!("{lab}.{site}");
+        let address = Ipv4Addr::new(prefix[0], prefix[1], prefix[2], i);
+        let (place, tun) = Place::create(&name, site, address)?;
+        links.push(LinkNode { name, address, tun });
+        places.push(place);
+    }
+    Ok(places)
+}

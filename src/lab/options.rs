@@ -1,0 +1,131 @@
+//! Option files: whose setting wins, and what was overridden.
+//!
+//! From the weakest to the strongest: equal terms, the user's own `my_cnf`, what the mode needs,
+//! the study's variables, what the lab itself needs (addresses and paths).
+
+use std::collections::BTreeMap;
+
+use super::servers::Flavour;
+
+/// Settings by name; names are written with underscores.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Sets `name`, replacing what was there.
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.0.insert(normal(name), value.into());
+    }
+
+    /// Adds a plugin to be loaded; these pile up.
+    pub fn load_plugin(&mut self, library: &str) {
+        let list = self.0.entry("plugin_load_add".into()).or_default();
+        if !list.is_empty() {
+            list.push(';');
+        }
+        list.push_str(library);
+    }
+
+    /// All of `stronger` over these.
+    pub fn overlay(&mut self, stronger: &Settings) {
+        let pairs = stronger.0.iter().map(|(name, value)| (name.clone(), value.clone()));
+        self.0.extend(pairs);
+    }
+
+    /// The value of `name`, if set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(&normal(name)).map(String::as_str)
+    }
+
+    /// All names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Text of an option file.
+    pub fn option_file(&self) -> String {
+        let line = |(name, value): (&str, &str)| format!("{name} = {value}\n");
+        let lines: String = self.iter().map(line).collect();
+        format!("[mysqld]\n{lines}")
+    }
+}
+
+impl<N: AsRef<str>, V: Into<String>> FromIterator<(N, V)> for Settings {
+    fn from_iter<T: IntoIterator<Item = (N, V)>>(pairs: T) -> Self {
+        let mut settings = Settings::default();
+        for (name, value) in pairs {
+            settings.set(name.as_ref(), value);
+        }
+        settings
+    }
+}
+
+fn normal(name: &str) -> String {
+    name.trim().replace('-', "_")
+}
+
+/// The server's settings of a user's option file: the groups that a server of that flavour reads.
+pub fn read_option_file(text: &str, flavour: Flavour) -> Settings {
+    let groups: &[&str] = match flavour {
+        Flavour::Mysql => &["mysqld", "server"],
+        Flavour::Mariadb => &["mysqld", "server", "mariadb", "mariadbd", "galera"],
+    };
+    let mut settings = Settings::default();
+    let mut is_ours = false;
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';', '!']) {
+            continue;
+        }
+        if let Some(group) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            is_ours = groups.contains(&group);
+        } else if is_ours {
+            let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
+            settings.set(name, value.trim());
+        }
+    }
+    settings
+}
+
+/// Settings of `weaker` that `stronger` replaced by another value: name, given, in force.
+pub fn overridden(weaker: &Settings, stronger: &Settings) -> Vec<(String, String, String)> {
+    let changed = weaker.iter().filter_map(|(name, given)| {
+        let ours = stronger.get(name)?;
+        (ours != given).then(|| (name.to_owned(), given.to_owned(), ours.to_owned()))
+    });
+    changed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: &str = "# mine\n[client]\nport=1\n[mysqld]\ninnodb-buffer-pool-size = 1G\n\
+                        skip-name-resolve\n[mariadb]\nserver_id=9\n";
+
+    #[test]
+    fn groups_of_the_flavour_are_read_and_names_are_made_alike() {
+        let mysql = read_option_file(USER, Flavour::Mysql);
+        assert_eq!(mysql.get("innodb_buffer_pool_size"), Some("1G"));
+        assert_eq!(mysql.get("skip_name_resolve"), Some("ON"));
+        assert_eq!(mysql.get("server_id"), None);
+        assert_eq!(mysql.get("port"), None);
+        let mariadb = read_option_file(USER, Flavour::Mariadb);
+        assert_eq!(mariadb.get("server_id"), Some("9"));
+    }
+
+    #[test]
+    fn what_was_overridden_is_told_with_both_values() {
+        let user = read_option_file(USER, Flavour::Mariadb);
+        let ours: Settings = [("server-id", "1"), ("port", "3306")].into_iter().collect();
+        let told = overridden(&user, &ours);
+        assert_eq!(told, [("server_id".to_owned(), "9".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn plugins_pile_up() {
+        let mut settings = Settings::default();
+        settings.load_plugin("a.so");
+        settings.load_plugin("b.so");
+        assert!(settings.option_file().contains("plugin_load_add = a.so;b.so\n"));
+    }
+}

@@ -1,0 +1,340 @@
+//! A sandbox that cannot leak: pid 1 of new pid, mount and network namespaces.
+//!
+//! ```text
+//! front end ──fork──> keeper (own session) ──fork──> pid 1 ──> servers, switch, driver
+//!     └── lifeline: a pipe; a byte means "stop soon", end-of-file means "the front end is gone"
+//! ```
+//!
+//! When pid 1 dies, even by SIGKILL, the kernel ends every process below it and takes down every
+//! interface and mount. The keeper outlives it by a moment, to remove the run folder. A run folder
+//! whose keeper died as well is removed by the next command: its lock is free.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, pipe, setsid};
+
+use crate::error::{Result, Tried, breakdown};
+
+/// Where everything of the lab is mounted inside the sandbox: a private tmpfs.
+pub const INSIDE: &str = "/run/acklab";
+
+/// User and group id that servers run as, outside the ranges that Debian hands out.
+pub const SERVER_UID: u32 = 64_198;
+
+/// Set when the user asked to stop.
+static STOP_ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user asked to stop (Ctrl-C, SIGTERM).
+pub fn stop_asked() -> bool {
+    STOP_ASKED.load(Ordering::Relaxed)
+}
+
+/// A run's folder on the host. It exists as long as the sandbox does.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    pub path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes a new folder below `cache/run`, after removing those of dead runs.
+    pub fn create(cache: &Path) -> Result<RunFolder> {
+        let parent = cache.join("run");
+        fs::create_dir_all(&parent).tried(|| format!("make {}", parent.display()))?;
+        sweep(&parent);
+        let unique = format!("{}-{:x}", std::process::id(), unix_nanoseconds());
+        let path = parent.join(unique);
+        fs::create_dir(&path).tried(|| format!("make {}", path.display()))?;
+        Ok(RunFolder { path })
+    }
+
+    /// Holds the folder for as long as any copy of the returned descriptor is open.
+    fn lock(&self) -> Result<Flock<File>> {
+        let file = open_lock(&self.path).tried(|| format!("lock {}", self.path.display()))?;
+        Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, error)| breakdown(format!("lock {}", self.path.display()), error.desc()))
+    }
+}
+
+fn unix_nanoseconds() -> u128 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos())
+}
+
+fn open_lock(folder: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(folder.join("lock"))
+}
+
+/// Removes run folders that nobody holds: their lock file exists and is free.
+pub fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if !path.join("lock").exists() {
+            continue;
+        }
+        let Ok(file) = open_lock(&path) else { continue };
+        if Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok() {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// How long the sandbox lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Ends with the front end.
+    FrontEnd,
+    /// Goes on after the front end has left, until `acklab down`.
+    Detached,
+}
+
+/// What `work` is given inside the sandbox.
+pub struct Inside {
+    /// The run folder as seen inside.
+    pub run: PathBuf,
+    /// Tells a front end of a [`Lifetime::Detached`] sandbox that it may leave, with this exit code.
+    release: Option<File>,
+}
+
+impl Inside {
+    /// Lets the front end of a detached sandbox leave with `code`.
+    pub fn release_front_end(&mut self, code: u8) {
+        if let Some(mut pipe) = self.release.take() {
+            let _ = pipe.write_all(&[code]);
+        }
+    }
+}
+
+/// Runs `work` as pid 1 of a new sandbox and returns its exit code.
+///
+/// Must be called before the process has started any thread. `cache` becomes visible inside as
+/// `/run/acklab/cache`, the run folder as `/run/acklab/run`.
+///
+/// # Errors
+/// A breakdown if the kernel refuses the namespaces or a mount.
+pub fn run(
+    cache: &Path,
+    lifetime: Lifetime,
+    work: impl FnOnce(&mut Inside) -> u8,
+) -> Result<u8> {
+    let folder = RunFolder::create(cache)?;
+    let lifeline = pipe().tried(|| "make a pipe".into())?;
+    let verdict = pipe().tried(|| "make a pipe".into())?;
+    // SAFETY: the process has a single thread, so the child may do anything.
+    match unsafe { fork() }.tried(|| "fork the keeper".into())? {
+        ForkResult::Child => {
+            drop((lifeline.1, verdict.0));
+            let ends = KeeperEnds {
+                lifeline: lifeline.0,
+                verdict: verdict.1,
+            };
+            std::process::exit(keep(cache, &folder, ends, lifetime, work).into());
+        }
+        ForkResult::Parent { child } => {
+            drop((lifeline.0, verdict.1));
+            Ok(front(child, lifeline.1, verdict.0))
+        }
+    }
+}
+
+/// The front end: hands on requests to stop, waits for the exit code.
+fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
+    LIFELINE.store(lifeline.as_raw_fd(), Ordering::Relaxed);
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let action = SigAction::new(
+            SigHandler::Handler(hand_on_stop),
+            SaFlags::SA_RESTART,
+            SigSet::empty(),
+        );
+        // SAFETY: the handler only calls write(2), which is async-signal-safe.
+        let _ = unsafe { sigaction(signal, &action) };
+    }
+    let mut code = [4u8];
+    let heard = File::from(verdict).read(&mut code).unwrap_or(0);
+    if heard == 0 {
+        // The keeper ended without a word: wait so that its folder is gone when we are.
+        let _ = waitpid(keeper, None);
+        return 4;
+    }
+    let _ = waitpid(keeper, Some(WaitPidFlag::WNOHANG));
+    drop(lifeline);
+    code[0]
+}
+
+static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
+
+/// The first request lets the running cell end; the second ends everything at once.
+extern "C" fn hand_on_stop(_signal: libc::c_int) {
+    if STOP_ASKED.swap(true, Ordering::Relaxed) {
+        // SAFETY: _exit(2) is async-signal-safe.
+        unsafe { libc::_exit(130) };
+    }
+    let byte = [b's'];
+    // SAFETY: write(2) on a descriptor that stays open as long as the handler is installed.
+    unsafe { libc::write(LIFELINE.load(Ordering::Relaxed), byte.as_ptr().cast(), 1) };
+}
+
+struct KeeperEnds {
+    lifeline: OwnedFd,
+    verdict: OwnedFd,
+}
+
+/// The keeper: makes the namespaces, waits for pid 1, removes the folder, tells the exit code.
+fn keep(
+    cache: &Path,
+    folder: &RunFolder,
+    ends: KeeperEnds,
+    lifetime: Lifetime,
+    work: impl FnOnce(&mut Inside) -> u8,
+) -> u8 {
+    let _ = setsid();
+    let mut verdict = File::from(ends.verdict);
+    let outcome = launch(cache, folder, ends.lifeline, &verdict, lifetime, work);
+    let code = match outcome {
+        Ok(pid) => wait_for(pid),
+        Err(error) => {
+            eprintln!("acklab: {error}");
+            error.exit_code()
+        }
+    };
+    let _ = fs::remove_dir_all(&folder.path);
+    let _ = verdict.write_all(&[code]);
+    code
+}
+
+fn wait_for(pid: Pid) -> u8 {
+    loop {
+        match waitpid(pid, None) {
+            Ok(WaitStatus::Exited(_, code)) => return u8::try_from(code).unwrap_or(4),
+            Ok(WaitStatus::Signaled(..)) | Err(nix::errno::Errno::ECHILD) => return 4,
+            _ => {}
+        }
+    }
+}
+
+fn launch(
+    cache: &Path,
+    folder: &RunFolder,
+    lifeline: OwnedFd,
+    verdict: &File,
+    lifetime: Lifetime,
+    work: impl FnOnce(&mut Inside) -> u8,
+) -> Result<Pid> {
+    let lock = folder.lock()?;
+    let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
+    unshare(flags).tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
+    // SAFETY: still a single thread.
+    match unsafe { fork() }.tried(|| "fork pid 1".into())? {
+        ForkResult::Parent { child } => {
+            std::mem::forget(lock); // held until the keeper ends
+            fs::write(folder.path.join("pid"), child.to_string())
+                .tried(|| "write the sandbox's pid".into())?;
+            Ok(child)
+        }
+        ForkResult::Child => {
+            std::mem::forget(lock);
+            let code = inside(cache, folder, lifeline, verdict, lifetime, work)
+                .unwrap_or_else(|error| {
+                    eprintln!("acklab: {error}");
+                    error.exit_code()
+                });
+            std::process::exit(code.into());
+        }
+    }
+}
+
+/// Pid 1.
+fn inside(
+    cache: &Path,
+    folder: &RunFolder,
+    lifeline: OwnedFd,
+    verdict: &File,
+    lifetime: Lifetime,
+    work: impl FnOnce(&mut Inside) -> u8,
+) -> Result<u8> {
+    arrange_mounts(cache, folder)?;
+    let release = verdict.try_clone().tried(|| "copy a descriptor".into())?;
+    let mut inside = Inside {
+        run: Path::new(INSIDE).join("run"),
+        release: (lifetime == Lifetime::Detached).then_some(release),
+    };
+    raise_file_limit();
+    watch_lifeline(File::from(lifeline), lifetime);
+    Ok(work(&mut inside))
+}
+
+/// Thousands of clients need thousands of descriptors, in the servers and in the driver.
+fn raise_file_limit() {
+    use nix::sys::resource::{Resource, setrlimit};
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, 65_536, 65_536);
+}
+
+/// A byte asks to stop soon; end-of-file ends pid 1, and with it everything in the sandbox.
+fn watch_lifeline(mut lifeline: File, lifetime: Lifetime) {
+    std::thread::spawn(move || {
+        let mut byte = [0u8];
+        while lifeline.read(&mut byte).unwrap_or(0) == 1 {
+            STOP_ASKED.store(true, Ordering::Relaxed);
+        }
+        if lifetime == Lifetime::FrontEnd {
+            std::process::exit(4);
+        }
+    });
+}
+
+/// `/proc` of the new pid namespace, a private `/run`, cache and run folder where an ordinary user
+/// can read them, and a passwd file in which that user has a name.
+fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
+        .tried(|| "make mounts private".into())?;
+    // Held open first: the tmpfs may cover the very folders.
+    let cache_fd = File::open(cache).tried(|| format!("open {}", cache.display()))?;
+    let run_fd = File::open(&folder.path).tried(|| format!("open {}", folder.path.display()))?;
+    let inside = Path::new(INSIDE);
+    mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::MS_NOSUID, Some("mode=0755"))
+        .tried(|| "mount a private /run".into())?;
+    for (fd, name) in [(&cache_fd, "cache"), (&run_fd, "run")] {
+        let target = inside.join(name);
+        fs::create_dir_all(&target).tried(|| format!("make {}", target.display()))?;
+        let source = PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
+        mount(Some(&source), &target, none, MsFlags::MS_BIND, none)
+            .tried(|| format!("bind {} into the sandbox", target.display()))?;
+    }
+    mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none)
+        .tried(|| "mount /proc".into())?;
+    name_server_user(inside)
+}
+
+fn name_server_user(inside: &Path) -> Result<()> {
+    let lines = [
+        ("/etc/passwd", format!("acklab:x:{SERVER_UID}:{SERVER_UID}::/nonexistent:/bin/sh\n")),
+        ("/etc/group", format!("acklab:x:{SERVER_UID}:\n")),
+    ];
+    for (path, line) in lines {
+        let name = Path::new(path).file_name().unwrap_or_default();
+        let copy = inside.join(name);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        fs::write(&copy, text + &line).tried(|| format!("write {}", copy.display()))?;
+        let none: Option<&str> = None;
+        mount(Some(&copy), path, none, MsFlags::MS_BIND, none)
+            .tried(|| format!("bind {path} into the sandbox"))?;
+    }
+    Ok(())
+}

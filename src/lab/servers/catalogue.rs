@@ -1,0 +1,283 @@
+//! The catalogue: servers that acklab knows and how their flavours and versions differ.
+//!
+//! Everything here is read from `catalogue.toml`, which is part of the program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::study::Variables;
+
+/// MySQL's family has two branches that matter here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Flavour {
+    Mysql,
+    Mariadb,
+}
+
+/// A server's version, compared number by number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(Vec<u32>);
+
+impl Version {
+    /// Reads the leading dotted numbers: `9.7.4-2` is 9.7.4, `10.11.19-MariaDB` is 10.11.19.
+    pub fn parse(text: &str) -> Version {
+        let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.').next();
+        let parts = numbers.unwrap_or_default().split('.');
+        Version(parts.filter_map(|part| part.parse().ok()).collect())
+    }
+}
+
+/// How a server is had.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(tag = "source", rename_all = "lowercase")]
+pub enum Source {
+    /// Packages of a Debian suite; `own` is the machine's own.
+    Apt { suite: String, packages: Vec<String> },
+    /// A binary tarball that the user has.
+    Tarball { file: PathBuf },
+    /// A program on this machine's PATH.
+    Installed { program: String },
+}
+
+impl Source {
+    /// For people: `apt sid`.
+    pub fn label(&self) -> String {
+        match self {
+            Source::Apt { suite, .. } if suite == "own" => "apt, own suite".into(),
+            Source::Apt { suite, .. } => format!("apt {suite}"),
+            Source::Tarball { file } => format!("tarball {}", file.display()),
+            Source::Installed { program } => format!("installed {program}"),
+        }
+    }
+}
+
+/// A server that can be had.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
+pub struct Entry {
+    pub name: String,
+    pub flavour: Flavour,
+    pub about: String,
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// Where a flavour keeps its files: candidates below the server's root, best first.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Layout {
+    flavour: Flavour,
+    pub program: Vec<String>,
+    pub plugins: Vec<String>,
+    pub messages: Vec<String>,
+    pub charsets: Vec<String>,
+    pub libraries: Vec<String>,
+    pub galera: Vec<String>,
+    pub client: Vec<String>,
+}
+
+/// Which servers a row of the catalogue is about.
+#[derive(Debug, Clone, Deserialize)]
+struct Scope {
+    flavour: Option<Flavour>,
+    since: Option<String>,
+    until: Option<String>,
+}
+
+impl Scope {
+    fn holds(&self, flavour: Flavour, version: &Version) -> bool {
+        let since = self.since.as_deref().map(Version::parse);
+        let until = self.until.as_deref().map(Version::parse);
+        self.flavour.is_none_or(|own| own == flavour)
+            && since.is_none_or(|since| *version >= since)
+            && until.is_none_or(|until| *version < until)
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Can {
+    #[serde(flatten)]
+    scope: Scope,
+    /// A file of the layout without which the row does not hold.
+    needs: Option<String>,
+    modes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Terms {
+    #[serde(flatten)]
+    scope: Scope,
+    why: String,
+    variables: Variables,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Words {
+    #[serde(flatten)]
+    scope: Scope,
+    #[serde(flatten)]
+    words: BTreeMap<String, toml::Value>,
+}
+
+/// The whole catalogue.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Catalogue {
+    #[serde(rename = "server")]
+    pub servers: Vec<Entry>,
+    layout: Vec<Layout>,
+    can: Vec<Can>,
+    terms: Vec<Terms>,
+    words: Vec<Words>,
+}
+
+impl Catalogue {
+    /// The catalogue that is part of the program.
+    pub fn builtin() -> Catalogue {
+        let text = include_str!("../../../catalogue.toml");
+        toml::from_str(text).expect("catalogue.toml is checked by a test")
+    }
+
+    /// The entry of that name.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.servers.iter().find(|entry| entry.name == name)
+    }
+
+    /// Where files of a flavour are looked for.
+    pub fn layout(&self, flavour: Flavour) -> &Layout {
+        let found = self.layout.iter().find(|layout| layout.flavour == flavour);
+        found.expect("catalogue.toml is checked by a test")
+    }
+
+    /// Names of the modes that a server can do.
+    pub fn modes(&self, flavour: Flavour, version: &Version, has_galera: bool) -> Vec<String> {
+        let holds = |can: &&Can| {
+            can.scope.holds(flavour, version)
+                && (can.needs.as_deref() != Some("galera") || has_galera)
+        };
+        self.can.iter().filter(holds).flat_map(|can| can.modes.clone()).collect()
+    }
+
+    /// What is pinned on every server of that flavour and version, with the reasons.
+    pub fn terms(&self, flavour: Flavour, version: &Version) -> Vec<(String, String, String)> {
+        let rows = self.terms.iter().filter(|row| row.scope.holds(flavour, version));
+        rows.flat_map(|row| {
+            let pairs = row.variables.iter();
+            pairs.map(|(name, value)| (name.clone(), value.clone(), row.why.clone()))
+        })
+        .collect()
+    }
+
+    /// What a server of that flavour and version calls things; later rows win.
+    pub fn dialect(&self, flavour: Flavour, version: &Version) -> Dialect {
+        let rows = self.words.iter().filter(|row| row.scope.holds(flavour, version));
+        let pairs = rows.flat_map(|row| row.words.iter());
+        let text = |value: &toml::Value| value.as_str().unwrap_or_default().to_owned();
+        Dialect {
+            flavour,
+            words: pairs.map(|(key, value)| (key.clone(), text(value))).collect(),
+        }
+    }
+}
+
+/// What one server calls things.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dialect {
+    pub flavour: Flavour,
+    words: BTreeMap<String, String>,
+}
+
+impl Dialect {
+    /// The word for `key`.
+    ///
+    /// # Panics
+    /// If the catalogue has no such word for this server: a fault of the catalogue, not of a user.
+    pub fn word(&self, key: &str) -> &str {
+        let word = self.words.get(key);
+        word.unwrap_or_else(|| panic!("catalogue.toml has no word `{key}` for {:?}", self.flavour))
+    }
+
+    /// The word for `key`, if this server has the thing at all.
+    pub fn optional(&self, key: &str) -> Option<&str> {
+        self.words.get(key).map(String::as_str)
+    }
+
+    /// The template for `key` with `{name}` replaced by its value.
+    pub fn fill(&self, key: &str, values: &[(&str, &str)]) -> String {
+        let template = self.word(key).to_owned();
+        values.iter().fold(template, |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), value)
+        })
+    }
+
+    /// A word that holds option-file settings, as pairs.
+    pub fn settings(&self, key: &str) -> Vec<(String, String)> {
+        let words = self.word(key).split_whitespace();
+        words
+            .map(|word| word.split_once('=').unwrap_or((word, "ON")))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+}
+
+/// The first of `candidates` that exists below `root`.
+pub fn first_existing(root: &Path, candidates: &[String]) -> Option<PathBuf> {
+    let paths = candidates.iter().map(|candidate| root.join(candidate));
+    paths.into_iter().find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builtin_catalogue_reads_and_has_a_layout_for_each_flavour() {
+        let catalogue = Catalogue::builtin();
+        for entry in &catalogue.servers {
+            assert!(!catalogue.layout(entry.flavour).program.is_empty());
+        }
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(Version::parse("9.7.4-2") > Version::parse("8.0.26"));
+        assert!(Version::parse("10.11.19-MariaDB-log") > Version::parse("10.4"));
+        assert!(Version::parse("5.7.9") < Version::parse("5.7.17"));
+    }
+
+    #[test]
+    fn newer_words_win() {
+        let catalogue = Catalogue::builtin();
+        let word = |version: &str| {
+            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version));
+            dialect.word("start_replica").to_owned()
+        };
+        assert_eq!(word("5.7.44"), "START SLAVE");
+        assert_eq!(word("8.0.26"), "START REPLICA");
+    }
+
+    #[test]
+    fn galera_needs_its_library() {
+        let catalogue = Catalogue::builtin();
+        let version = Version::parse("10.11.19");
+        let modes = |has| catalogue.modes(Flavour::Mariadb, &version, has);
+        assert!(modes(true).contains(&"galera".to_owned()));
+        assert!(!modes(false).contains(&"galera".to_owned()));
+    }
+
+    #[test]
+    fn group_is_for_newer_mysql_only() {
+        let catalogue = Catalogue::builtin();
+        let modes = |text| catalogue.modes(Flavour::Mysql, &Version::parse(text), false);
+        assert!(!modes("5.6.24").contains(&"group".to_owned()));
+        assert!(modes("8.4.3").contains(&"group".to_owned()));
+    }
+
+    #[test]
+    fn templates_are_filled() {
+        let catalogue = Catalogue::builtin();
+        let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse("9.7.4"));
+        let sql = dialect.fill("wait_gtids", &[("gtids", "x:1-5"), ("seconds", "3")]);
+        assert_eq!(sql, "SELECT WAIT_FOR_EXECUTED_GTID_SET('x:1-5', 3)");
+    }
+}

@@ -1,0 +1,98 @@
+//! The machine under everything.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::error::{Result, Tried};
+use crate::record::Host;
+
+/// CPU time of the whole host since it started, in ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostCpu {
+    busy: u64,
+    stolen: u64,
+    total: u64,
+}
+
+impl HostCpu {
+    /// Reads `/proc/stat`.
+    pub fn now() -> HostCpu {
+        HostCpu::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    /// First line: user nice system idle iowait irq softirq steal (proc(5)).
+    fn parse(text: &str) -> HostCpu {
+        let line = text.lines().next().unwrap_or_default();
+        let fields = line.split_whitespace().skip(1).take(8);
+        let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
+        let total = ticks.iter().sum();
+        let at = |i: usize| ticks.get(i).copied().unwrap_or(0);
+        let idle = at(3) + at(4);
+        HostCpu { busy: total - idle, stolen: at(7), total }
+    }
+
+    /// Shares of all CPU time since `earlier` that were busy (stolen included) and stolen.
+    pub fn shares_since(&self, earlier: &HostCpu) -> (f64, f64) {
+        let total = self.total.saturating_sub(earlier.total).max(1) as f64;
+        let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total;
+        (share(self.busy, earlier.busy), share(self.stolen, earlier.stolen))
+    }
+}
+
+/// Facts for the record. `folder` is where data directories live.
+pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.split_once(':'));
+        value.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let memory = field(&read("/proc/meminfo"), "MemTotal");
+    let kib: u64 = memory.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    Ok(Host {
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        cpu_model: field(&cpuinfo, "model name"),
+        cpus: cpuinfo.matches("processor\t").count().max(1) as u32,
+        memory_bytes: kib * 1024,
+        fsync_us_p50: fsync_us_p50(folder)?,
+        link_floor_us_p50,
+    })
+}
+
+/// Median time of a 4 KiB write followed by fdatasync in `folder`, over 100 of them.
+pub fn fsync_us_p50(folder: &Path) -> Result<f64> {
+    let path = folder.join("fsync-probe");
+    let tried = || format!("time fdatasync in {}", folder.display());
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true).mode(0o600);
+    let mut file: File = options.open(&path).tried(tried)?;
+    let block = [0u8; 4096];
+    let mut times_us = Vec::new();
+    for _ in 0..100 {
+        let start = Instant::now();
+        file.write_all(&block).tried(tried)?;
+        file.sync_data().tried(tried)?;
+        times_us.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    let _ = fs::remove_file(&path);
+    times_us.sort_by(f64::total_cmp);
+    Ok(times_us[times_us.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_count_steal_as_busy() {
+        let before = HostCpu::parse("cpu  100 0 100 800 0 0 0 0 0 0\n");
+        let after = HostCpu::parse("cpu  140 0 110 840 0 0 0 10 0 0\n");
+        let (busy, stolen) = after.shares_since(&before);
+        assert!((busy - 0.6).abs() < 1e-9, "{busy}");
+        assert!((stolen - 0.1).abs() < 1e-9, "{stolen}");
+    }
+}

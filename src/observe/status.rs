@@ -1,0 +1,88 @@
+//! The servers' own counters: what changed over a window, and where commit time went.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::lab::node::Node;
+
+/// Numeric status counters by name.
+pub type Counters = BTreeMap<String, f64>;
+
+/// All numeric counters of a server.
+pub fn read(node: &mut Node) -> Result<Counters> {
+    let mut counters = numeric(node.pairs("SHOW GLOBAL STATUS")?);
+    if counters.keys().any(|name| name.starts_with("Gr_")) {
+        let sql = "SELECT 'Gr_conflicts_detected', SUM(COUNT_CONFLICTS_DETECTED) \
+                   FROM performance_schema.replication_group_member_stats";
+        counters.extend(numeric(node.pairs(sql)?));
+    }
+    Ok(counters)
+}
+
+fn numeric(pairs: BTreeMap<String, String>) -> Counters {
+    let parsed = pairs.into_iter().filter_map(|(name, text)| Some((name, text.parse().ok()?)));
+    parsed.collect()
+}
+
+/// Counters that changed, by how much.
+pub fn changes(before: &Counters, after: &Counters) -> Counters {
+    let changed = after.iter().filter_map(|(name, now)| {
+        let change = now - before.get(name).copied().unwrap_or(0.0);
+        (change != 0.0).then(|| (name.clone(), change))
+    });
+    changed.collect()
+}
+
+/// Where the writer's commit time went, in µs per commit, as far as its counters tell. Each name
+/// says what was waited for. A counter's unit is that of its documentation.
+pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64> {
+    let mut parts = BTreeMap::new();
+    let mut add = |name: &str, sum_us: Option<f64>| {
+        if let Some(sum_us) = sum_us.filter(|_| commits > 0) {
+            parts.insert(name.to_owned(), sum_us / commits as f64);
+        }
+    };
+    let get = |name: &str| changes.get(name).copied();
+    // µs that transactions waited for a replica's acknowledgement.
+    add("semisync acknowledgement", get("Rpl_semi_sync_source_tx_wait_time"));
+    add("semisync acknowledgement", get("Rpl_semi_sync_master_tx_wait_time"));
+    // µs from handing a transaction to the group until it was delivered in order.
+    add("group round trip", get("Gr_data_messages_sent_roundtrip_time_sum"));
+    add("group consistency AFTER", get("Gr_transactions_consistency_after_termination_time_sum"));
+    // ns that senders were paused by flow control.
+    add("galera flow control", get("wsrep_flow_control_paused_ns").map(|ns| ns / 1000.0));
+    parts
+}
+
+/// Flushes of redo log and binary log that the server counted, per commit.
+pub fn flushes(changes: &Counters) -> Option<f64> {
+    changes.get("Innodb_os_log_fsyncs").copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(pairs: &[(&str, f64)]) -> Counters {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn only_what_changed_is_kept() {
+        let before = counters(&[("Com_commit", 5.0), ("Threads_running", 2.0)]);
+        let after = counters(&[("Com_commit", 9.0), ("Threads_running", 2.0), ("New", 1.0)]);
+        assert_eq!(changes(&before, &after), counters(&[("Com_commit", 4.0), ("New", 1.0)]));
+    }
+
+    #[test]
+    fn waiting_time_is_per_commit_and_ns_become_us() {
+        let changed = counters(&[
+            ("Rpl_semi_sync_source_tx_wait_time", 3000.0),
+            ("wsrep_flow_control_paused_ns", 5_000_000.0),
+        ]);
+        let parts = commit_time_us(&changed, 10);
+        assert_eq!(parts["semisync acknowledgement"], 300.0);
+        assert_eq!(parts["galera flow control"], 500.0);
+        assert!(commit_time_us(&changed, 0).is_empty());
+    }
+}
