@@ -184,11 +184,13 @@ fn matrix(table: &Table<'_>, sites: &[String]) -> Option<Distances> {
 
 /// One round-trip time, under any spelling of its pair: `ab`, `ba`, `a-b`, `b-a`.
 fn pair(table: &Table<'_>, a: &str, b: &str) -> Option<(String, String, Duration)> {
-    let spellings = spellings(a, b);
-    let mut given = spellings.iter().filter_map(|key| table.get(key));
+    let (usual, others) = spellings(a, b);
+    let aliases = others.iter().map(|key| table.get_alias(key));
+    let given = [table.get(&usual)].into_iter().chain(aliases).flatten();
+    let mut given = given.collect::<Vec<_>>().into_iter();
     let Some(node) = given.next() else {
         table.need(
-            &spellings[0],
+            &usual,
             "the round-trip time of each pair of sites must be given",
         );
         return None;
@@ -199,16 +201,16 @@ fn pair(table: &Table<'_>, a: &str, b: &str) -> Option<(String, String, Duration
     Some((a.to_owned(), b.to_owned(), node.time(limits::RTT)?))
 }
 
-fn spellings(a: &str, b: &str) -> Vec<String> {
+/// How a pair is usually written, and how it may be written as well.
+fn spellings(a: &str, b: &str) -> (String, Vec<String>) {
     let dashed = [format!("{a}-{b}"), format!("{b}-{a}")];
     // Names run together are clear only while they are single letters.
-    match (a.len(), b.len()) {
-        (1, 1) => [format!("{a}{b}"), format!("{b}{a}")]
-            .into_iter()
-            .chain(dashed)
-            .collect(),
-        _ => dashed.into(),
+    if (a.len(), b.len()) == (1, 1) {
+        let others = [format!("{b}{a}")].into_iter().chain(dashed);
+        return (format!("{a}{b}"), others.collect());
     }
+    let [usual, other] = dashed;
+    (usual, vec![other])
 }
 
 fn default_label(pairs: &[(String, String, Duration)]) -> String {

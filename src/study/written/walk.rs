@@ -40,6 +40,8 @@ pub struct Table<'d> {
     span: Range<usize>,
     entries: BTreeMap<&'d str, (Range<usize>, Node<'d>)>,
     known: RefCell<Vec<String>>,
+    /// Known as well, but not worth a mention.
+    aliases: RefCell<Vec<String>>,
 }
 
 /// The file's syntax as TOML; all its mistakes at once.
@@ -123,12 +125,22 @@ impl<'d> Table<'d> {
             span,
             entries,
             known: RefCell::default(),
+            aliases: RefCell::default(),
         }
     }
 
     /// The value of a key, if it was given. From now on the key is known.
     pub fn get(&self, name: &str) -> Option<Node<'d>> {
-        self.known.borrow_mut().push(name.to_owned());
+        let mut known = self.known.borrow_mut();
+        if !known.iter().any(|key| key == name) {
+            known.push(name.to_owned());
+        }
+        self.entries.get(name).map(|(_, node)| node.clone())
+    }
+
+    /// As [`Table::get`], for another spelling of a key, which no message need name.
+    pub fn get_alias(&self, name: &str) -> Option<Node<'d>> {
+        self.aliases.borrow_mut().push(name.to_owned());
         self.entries.get(name).map(|(_, node)| node.clone())
     }
 
@@ -161,9 +173,9 @@ impl<'d> Table<'d> {
 
     /// Every key that nobody asked for is a mistake. To be called when all have been asked for.
     pub fn finish(&self) {
-        let known = self.known.borrow();
+        let (known, aliases) = (self.known.borrow(), self.aliases.borrow());
         for (name, (span, node)) in &self.entries {
-            if !known.iter().any(|key| key == name) {
+            if !known.iter().chain(aliases.iter()).any(|key| key == name) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let advice = format!("no such key; {}", suggest(name, &known));
                 self.document
