@@ -3,17 +3,26 @@
 //! [`Study`] is the study *as meant*: every default filled in, every value checked. `written` holds
 //! the study *as written* (TOML) and turns it into this.
 
+pub mod builtin;
+pub mod capabilities;
+pub mod limits;
 pub mod mode;
 pub mod network;
+pub mod overrides;
+pub mod units;
 pub mod workload;
+pub mod written;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use builtin::{builtin, builtin_names};
+pub use capabilities::{Capabilities, Capability, Flavour};
 pub use mode::{Consistency, Mode, ModeSpec, WaitPoint};
 pub use network::{Distances, Network};
+pub use overrides::Overrides;
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.
@@ -61,3 +70,15 @@ pub struct Sweep {
 
 /// Server variables by name, values as they stand in an option file.
 pub type Variables = BTreeMap<String, String>;
+
+/// A name as it can stand in an identifier: lower case, everything but letters, digits, `.` and
+/// `_` as a dash. Labels must differ in this form.
+pub fn slug(text: &str) -> String {
+    let keep = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower
+        .split(|c| !keep(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.join("-")
+}

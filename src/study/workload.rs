@@ -105,6 +105,18 @@ pub enum Workload {
 }
 
 impl SysbenchLoad {
+    /// All eight.
+    pub const ALL: [SysbenchLoad; 8] = [
+        SysbenchLoad::PointSelect,
+        SysbenchLoad::ReadOnly,
+        SysbenchLoad::ReadWrite,
+        SysbenchLoad::WriteOnly,
+        SysbenchLoad::UpdateIndex,
+        SysbenchLoad::UpdateNonIndex,
+        SysbenchLoad::Insert,
+        SysbenchLoad::Delete,
+    ];
+
     /// sysbench's name without its `oltp_` prefix.
     pub fn name(self) -> &'static str {
         match self {
@@ -121,6 +133,15 @@ impl SysbenchLoad {
 }
 
 impl MysqlslapLoad {
+    /// All five.
+    pub const ALL: [MysqlslapLoad; 5] = [
+        MysqlslapLoad::Key,
+        MysqlslapLoad::Read,
+        MysqlslapLoad::Write,
+        MysqlslapLoad::Mixed,
+        MysqlslapLoad::Update,
+    ];
+
     /// mysqlslap's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,5 +162,51 @@ impl Workload {
             Workload::Mysqlslap { load, .. } => format!("mysqlslap {}", load.name()),
             Workload::Custom { name, .. } => name.clone(),
         }
+    }
+
+    /// The label, plus whatever differs from the defaults: tells any two workloads of a study
+    /// apart, e.g. `update_index, 4 × 100000 rows, text`.
+    pub fn label_in_full(&self) -> String {
+        let mut words = vec![self.label()];
+        match self {
+            Workload::Sysbench {
+                tables,
+                table_size,
+                prepared,
+                ..
+            } => {
+                if (*tables, *table_size) != (1, 10_000) {
+                    words.push(format!("{tables} × {table_size} rows"));
+                }
+                words.extend((!prepared).then(|| "text".to_owned()));
+            }
+            Workload::Mysqlslap {
+                int_cols,
+                char_cols,
+                autoincrement,
+                write_number,
+                number_of_queries,
+                iterations,
+                ..
+            } => {
+                if (*int_cols, *char_cols) != (1, 1) {
+                    words.push(format!("{int_cols} int {char_cols} char"));
+                }
+                words.extend((!autoincrement).then(|| "no key".to_owned()));
+                if *write_number != 100 {
+                    words.push(format!("{write_number} rows"));
+                }
+                if *number_of_queries != 1_000 {
+                    words.push(format!("{number_of_queries} queries"));
+                }
+                if *iterations != 1 {
+                    words.push(format!("{iterations} iterations"));
+                }
+            }
+            Workload::Custom { prepared, .. } => {
+                words.extend((!prepared).then(|| "text".to_owned()));
+            }
+        }
+        words.join(", ")
     }
 }

@@ -1,0 +1,88 @@
+//! What a study may ask for. One place, so that files and command-line options meet the same
+//! limits and the same words.
+
+use std::time::Duration;
+
+/// From the smallest to the largest value allowed, both included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range<T> {
+    pub low: T,
+    pub high: T,
+}
+
+/// Rounds of a study.
+pub const ROUNDS: Range<u64> = Range::new(1, 1_000);
+/// Seeds: what TOML's integers can hold.
+pub const SEED: Range<u64> = Range::new(0, i64::MAX as u64);
+/// Load before the window.
+pub const WARMUP: Range<Duration> = Range::new(Duration::ZERO, HOUR);
+/// The measured window. Below a tenth of a second the ends outweigh the middle.
+pub const MEASURE: Range<Duration> = Range::new(Duration::from_millis(100), HOUR);
+/// Round-trip times.
+pub const RTT: Range<Duration> = Range::new(Duration::ZERO, Duration::from_secs(60));
+/// Jitter of one direction.
+pub const JITTER: Range<Duration> = Range::new(Duration::ZERO, Duration::from_secs(60));
+/// Share of packets lost. More than half is a cut, not a loss.
+pub const LOSS: Range<f64> = Range {
+    low: 0.0,
+    high: 0.5,
+};
+/// Rate of one direction of a link, in bits per second.
+pub const RATE_BITS_PER_S: Range<f64> = Range {
+    low: 8e3,
+    high: 100e9,
+};
+/// Nodes of a mode that replicates; nine is a group's own limit.
+pub const NODES: Range<u64> = Range::new(2, 9);
+/// Parallel applier threads.
+pub const APPLIERS: Range<u64> = Range::new(1, 256);
+/// Client connections.
+pub const CONNECTIONS: Range<u64> = Range::new(1, 10_000);
+/// Semi-synchronous timeout.
+pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1), HOUR);
+/// Cells of a study.
+pub const CELLS: usize = 10_000;
+/// Windows of a whole study, laid end to end.
+pub const STUDY: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+impl<T: Copy> Range<T> {
+    /// From `low` to `high`.
+    pub const fn new(low: T, high: T) -> Self {
+        Range { low, high }
+    }
+}
+
+impl<T: Copy + PartialOrd> Range<T> {
+    /// Whether `value` is allowed.
+    pub fn holds(&self, value: T) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+impl Range<u64> {
+    /// In words: `a whole number from 1 to 1000`.
+    pub fn whole_number(&self) -> String {
+        if self.low == self.high {
+            return format!("must be {}", self.low);
+        }
+        format!("must be a whole number from {} to {}", self.low, self.high)
+    }
+}
+
+impl Range<Duration> {
+    /// In words: `a time from 0 to 60 s`.
+    pub fn time(&self) -> String {
+        let low = match self.low {
+            Duration::ZERO => "0".to_owned(),
+            low => super::units::show(low),
+        };
+        // 60 s, not 1 min: the limit is easier compared with round-trip times.
+        let high = match self.high.as_secs() {
+            60 => "60 s".to_owned(),
+            _ => super::units::show(self.high),
+        };
+        format!("must be a time from {low} to {high}")
+    }
+}

@@ -1,0 +1,75 @@
+//! What the command line changes in a study.
+
+use std::time::Duration;
+
+use super::{Study, limits, units, written};
+use crate::error::{Error, Mistake, Result};
+
+/// Values from the command line; `None` leaves what the study says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--rounds`
+    pub rounds: Option<u32>,
+    /// `--seed`
+    pub seed: Option<u64>,
+    /// `--warmup`
+    pub warmup: Option<Duration>,
+    /// `--measure`
+    pub measure: Option<Duration>,
+    /// `--my-cnf`: the text of the file.
+    pub my_cnf_text: Option<String>,
+    /// `--tls`
+    pub tls: Option<bool>,
+}
+
+impl Study {
+    /// The study with the command line's values in place of its own, under the same limits.
+    ///
+    /// # Errors
+    /// All values out of range, at the place `command line`.
+    pub fn apply(mut self, overrides: &Overrides) -> Result<Study> {
+        let mistakes = mistakes(overrides);
+        if !mistakes.is_empty() {
+            return Err(Error::Mistakes(mistakes));
+        }
+        self.rounds = overrides.rounds.unwrap_or(self.rounds);
+        self.seed = overrides.seed.unwrap_or(self.seed);
+        self.warmup = overrides.warmup.unwrap_or(self.warmup);
+        self.measure = overrides.measure.unwrap_or(self.measure);
+        self.tls = overrides.tls.unwrap_or(self.tls);
+        self.my_cnf = overrides.my_cnf_text.clone().or(self.my_cnf);
+        let is_ok = written::check_length(&self);
+        is_ok.map_err(|advice| Mistake::new(PLACE, "", "", &advice))?;
+        Ok(self)
+    }
+}
+
+const PLACE: &str = "command line";
+
+fn mistakes(overrides: &Overrides) -> Vec<Mistake> {
+    let whole = |key, given: Option<u64>, range: limits::Range<u64>| {
+        let given = given.filter(|given| !range.holds(*given))?;
+        Some(Mistake::new(
+            PLACE,
+            key,
+            &given.to_string(),
+            &range.whole_number(),
+        ))
+    };
+    let time = |key, given: Option<Duration>, range: limits::Range<Duration>| {
+        let given = given.filter(|given| !range.holds(*given))?;
+        Some(Mistake::new(
+            PLACE,
+            key,
+            &units::show_compact(given),
+            &range.time(),
+        ))
+    };
+    let found = [
+        whole("--rounds", overrides.rounds.map(u64::from), limits::ROUNDS),
+        whole("--seed", overrides.seed, limits::SEED),
+        time("--warmup", overrides.warmup, limits::WARMUP),
+        time("--measure", overrides.measure, limits::MEASURE),
+    ];
+    found.into_iter().flatten().collect()
+}
