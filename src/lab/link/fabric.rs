@@ -1,0 +1,239 @@
+//! Ports, paths and the packets between them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::unistd::{read, write};
+
+use super::path::{Fate, Path};
+use super::realtime::now_ns;
+use super::{LATE_BOUND_US, PairCounters, PairSetting, SwitchCounters};
+
+/// Packets fetched from one port, or released, before the others get their turn.
+const BATCH_PACKETS: usize = 32;
+const PACKET_BYTES_MAX: usize = 65_536;
+
+/// One node's device.
+pub struct Port {
+    pub name: String,
+    pub address: Ipv4Addr,
+    pub tun: OwnedFd,
+}
+
+/// A packet under way. Ordered by due time, then by arrival.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct UnderWay {
+    due_ns: u64,
+    number: u64,
+    path: usize,
+    packet: Box<[u8]>,
+}
+
+/// Everything between the nodes.
+pub struct Fabric {
+    ports: Vec<Port>,
+    port_of_address: HashMap<Ipv4Addr, usize>,
+    /// Of the pair (from, to) at `from * ports + to`; the diagonal is never used.
+    paths: Vec<Path>,
+    /// At the same places.
+    carried: Vec<PairCounters>,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
+    floor: Duration,
+    arrivals: u64,
+    totals: SwitchCounters,
+    buffer: Vec<u8>,
+}
+
+impl Fabric {
+    /// All paths do nothing at first.
+    pub fn new(ports: Vec<Port>, seed: u64) -> Fabric {
+        let count = ports.len();
+        let place = |(at, port): (usize, &Port)| (port.address, at);
+        let carried = |pair: usize| PairCounters {
+            from: ports[pair / count].name.clone(),
+            to: ports[pair % count].name.clone(),
+            ..PairCounters::default()
+        };
+        Fabric {
+            port_of_address: ports.iter().enumerate().map(place).collect(),
+            paths: (0..count * count)
+                .map(|pair| Path::new(seed, pair as u64))
+                .collect(),
+            carried: (0..count * count).map(carried).collect(),
+            under_way: BinaryHeap::new(),
+            floor: Duration::ZERO,
+            arrivals: 0,
+            totals: SwitchCounters::default(),
+            buffer: vec![0; PACKET_BYTES_MAX],
+            ports,
+        }
+    }
+
+    /// The files to wait on, in the order of the ports.
+    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.ports.iter().map(|port| port.tun.as_fd())
+    }
+
+    /// When the next packet is due.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.under_way.peek().map(|Reverse(next)| next.due_ns)
+    }
+
+    /// Applies all settings, or none if one names an unknown pair.
+    pub fn set(&mut self, settings: &[PairSetting]) -> Result<(), String> {
+        let pairs: Option<Vec<usize>> =
+            settings.iter().map(|s| self.pair(&s.from, &s.to)).collect();
+        let pairs = pairs.ok_or("a setting names a node that the switch does not have")?;
+        for (pair, setting) in pairs.into_iter().zip(settings) {
+            self.paths[pair].set(setting.setting, self.floor);
+        }
+        Ok(())
+    }
+
+    /// From now on half of `floor` is taken off every one-way delay.
+    pub fn set_floor(&mut self, floor: Duration) {
+        self.floor = floor;
+        for path in &mut self.paths {
+            path.set(path.setting(), floor);
+        }
+    }
+
+    /// The counters so far; the largest lateness begins anew.
+    pub fn read_counters(&mut self) -> SwitchCounters {
+        let is_link = |pair: &&PairCounters| pair.from != pair.to;
+        let mut counters = self.totals.clone();
+        counters.pairs = self.carried.iter().filter(is_link).cloned().collect();
+        self.totals.lateness_us_max = 0;
+        counters
+    }
+
+    /// Fetches what the node at `port` has sent. Whatever is fetched is stamped at once, before
+    /// anything else is done: the stamp is what its delay counts from.
+    pub fn fetch(&mut self, port: usize) -> Result<(), Errno> {
+        for _ in 0..BATCH_PACKETS {
+            match read(&self.ports[port].tun, &mut self.buffer) {
+                Ok(bytes) => self.accept(port, bytes),
+                Err(Errno::EAGAIN) => break,
+                Err(Errno::EINTR) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what is due at `until_ns`, which may lie a little ahead. Whether any was.
+    pub fn release_due(&mut self, until_ns: u64) -> bool {
+        let mut released = 0;
+        while released < BATCH_PACKETS && self.next_due_ns().is_some_and(|due| due <= until_ns) {
+            let Some(Reverse(next)) = self.under_way.pop() else {
+                break;
+            };
+            self.deliver(&next);
+            released += 1;
+        }
+        released > 0
+    }
+
+    fn accept(&mut self, from: usize, bytes: usize) {
+        let arrived_ns = now_ns();
+        let to = destination(&self.buffer[..bytes])
+            .and_then(|address| self.port_of_address.get(&address))
+            .filter(|to| **to != from);
+        let Some(to) = to else {
+            self.totals.unroutable_packets += 1;
+            return;
+        };
+        let path = from * self.ports.len() + to;
+        let carried = &mut self.carried[path];
+        match self.paths[path].accept(arrived_ns, bytes) {
+            Fate::Cut => carried.dropped_by_cut += 1,
+            Fate::Lost => carried.dropped_by_loss += 1,
+            Fate::QueueFull => carried.dropped_by_queue += 1,
+            Fate::Due(due_ns) => {
+                carried.packets += 1;
+                carried.bytes += bytes as u64;
+                self.send_off(due_ns, path, bytes);
+            }
+        }
+    }
+
+    fn send_off(&mut self, due_ns: u64, path: usize, bytes: usize) {
+        self.arrivals += 1;
+        self.under_way.push(Reverse(UnderWay {
+            due_ns,
+            number: self.arrivals,
+            path,
+            packet: self.buffer[..bytes].into(),
+        }));
+    }
+
+    fn deliver(&mut self, packet: &UnderWay) {
+        self.note_lateness(now_ns().saturating_sub(packet.due_ns));
+        self.paths[packet.path].release();
+        let to = packet.path % self.ports.len();
+        if write(&self.ports[to].tun, &packet.packet).is_err() {
+            self.totals.undelivered_packets += 1;
+        }
+    }
+
+    fn note_lateness(&mut self, lateness_ns: u64) {
+        let lateness_us = lateness_ns / 1_000;
+        self.totals.packets += 1;
+        self.totals.lateness_ns_sum += lateness_ns;
+        self.totals.lateness_us_max = self.totals.lateness_us_max.max(lateness_us);
+        self.totals.late_packets += u64::from(lateness_us > LATE_BOUND_US);
+    }
+
+    fn pair(&self, from: &str, to: &str) -> Option<usize> {
+        let find = |name: &str| self.ports.iter().position(|port| port.name == name);
+        let (from, to) = (find(from)?, find(to)?);
+        (from != to).then_some(from * self.ports.len() + to)
+    }
+}
+
+/// The destination of an IPv4 packet; `None` for anything else.
+fn destination(packet: &[u8]) -> Option<Ipv4Addr> {
+    let is_ipv4 = packet.first()? >> 4 == 4;
+    let address: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
+    is_ipv4.then(|| Ipv4Addr::from(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ipv4_has_a_destination() {
+        let mut packet = [0; 20];
+        packet[16..].copy_from_slice(&[198, 18, 0, 2]);
+        assert_eq!(destination(&packet), None);
+        packet[0] = 0x60;
+        assert_eq!(destination(&packet), None);
+        packet[0] = 0x45;
+        assert_eq!(destination(&packet), Some(Ipv4Addr::new(198, 18, 0, 2)));
+        assert_eq!(destination(&packet[..19]), None);
+        assert_eq!(destination(&[]), None);
+    }
+
+    #[test]
+    fn the_packet_due_first_comes_first_and_ties_keep_their_order() {
+        let packet = |due_ns, number| UnderWay {
+            due_ns,
+            number,
+            path: 0,
+            packet: Box::default(),
+        };
+        let mut heap: BinaryHeap<_> = [packet(9, 1), packet(5, 3), packet(5, 2)]
+            .into_iter()
+            .map(Reverse)
+            .collect();
+        let numbers: Vec<u64> = std::iter::from_fn(|| heap.pop())
+            .map(|p| p.0.number)
+            .collect();
+        assert_eq!(numbers, [2, 3, 1]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Links in user space: every node has a TUN device into one switch, a child process of ours, which
+//! delays, loses, slows and cuts per ordered pair of nodes, and counts.
+//!
+//! - here: what a link may be set to, and what is counted
+//! - `layout`: distances of a study → settings of pairs
+//! - `handle`: the parent's side; `switch`: the child's; `wire`: what they say to each other
+//! - `fabric`, `path`: packets on their way; `pace`: when to sleep and when to spin
+//! - `probe`: round-trip time as got
+
+mod fabric;
+pub mod handle;
+pub mod layout;
+pub mod pace;
+pub mod path;
+pub mod probe;
+mod realtime;
+pub mod switch;
+pub mod wire;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use handle::{LinkNode, Switch, SwitchOptions};
+pub use layout::pair_settings;
+pub use probe::{Probe, median};
+
+/// A packet released later than this after its due time is *late*. Enough late packets void a cell.
+pub const LATE_BOUND_US: u64 = 300;
+
+/// What one direction of one link does to packets. The default does nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSetting {
+    /// From leaving one node to reaching the other, half of the switch's own floor included.
+    pub one_way_delay: Duration,
+    /// Largest extra delay, drawn evenly from zero to this; packets keep their order.
+    pub jitter: Duration,
+    /// Share of packets lost, 0 to 1.
+    pub loss: f64,
+    /// Packets follow each other at this rate; `None` for no limit. See [`path::QUEUE_WAIT_MAX`].
+    pub rate_bits_per_s: Option<u64>,
+    /// Nothing enters the link any more, at the sending node's end. What is already on its way
+    /// still arrives.
+    pub is_cut: bool,
+}
+
+/// The setting of one ordered pair of nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairSetting {
+    pub from: String,
+    pub to: String,
+    pub setting: LinkSetting,
+}
+
+/// What one direction of one link has carried and dropped since the switch started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCounters {
+    pub from: String,
+    pub to: String,
+    /// Packets that entered the link and were not dropped.
+    pub packets: u64,
+    /// Their IP bytes, headers included.
+    pub bytes: u64,
+    /// Packets dropped by the loss setting.
+    pub dropped_by_loss: u64,
+    /// Packets dropped because the link was cut.
+    pub dropped_by_cut: u64,
+    /// Packets that found the link's queue full.
+    pub dropped_by_queue: u64,
+}
+
+/// All that the switch has counted since it started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchCounters {
+    /// Every ordered pair of different nodes.
+    pub pairs: Vec<PairCounters>,
+    /// Packets released to their destinations.
+    pub packets: u64,
+    /// Of these, packets released more than [`LATE_BOUND_US`] after their due time.
+    pub late_packets: u64,
+    /// Largest lateness since the previous reading of the counters.
+    pub lateness_us_max: u64,
+    /// Sum over all released packets; one released early counts as 0.
+    pub lateness_ns_sum: u64,
+    /// Packets for addresses that no node has; dropped.
+    pub unroutable_packets: u64,
+    /// Packets that the destination's device refused; dropped.
+    pub undelivered_packets: u64,
+    /// The switch's CPU time, spinning included.
+    pub cpu_ns: u64,
+    /// The part of it spent spinning just before due times.
+    pub spin_ns: u64,
+}
+
+impl SwitchCounters {
+    /// One direction of one link.
+    pub fn pair(&self, from: &str, to: &str) -> Option<&PairCounters> {
+        self.pairs.iter().find(|p| p.from == from && p.to == to)
+    }
+
+    /// CPU time spent on packets: without the spinning.
+    pub fn work_ns(&self) -> u64 {
+        self.cpu_ns.saturating_sub(self.spin_ns)
+    }
+
+    /// What was added since an earlier reading of the same switch.
+    pub fn since(&self, earlier: &SwitchCounters) -> SwitchCounters {
+        let pair_since = |pair: &PairCounters| match earlier.pair(&pair.from, &pair.to) {
+            Some(before) => pair.since(before),
+            None => pair.clone(),
+        };
+        SwitchCounters {
+            pairs: self.pairs.iter().map(pair_since).collect(),
+            packets: self.packets - earlier.packets,
+            late_packets: self.late_packets - earlier.late_packets,
+            lateness_us_max: self.lateness_us_max,
+            lateness_ns_sum: self.lateness_ns_sum - earlier.lateness_ns_sum,
+            unroutable_packets: self.unroutable_packets - earlier.unroutable_packets,
+            undelivered_packets: self.undelivered_packets - earlier.undelivered_packets,
+            cpu_ns: self.cpu_ns - earlier.cpu_ns,
+            spin_ns: self.spin_ns - earlier.spin_ns,
+        }
+    }
+}
+
+impl PairCounters {
+    fn since(&self, earlier: &PairCounters) -> PairCounters {
+        PairCounters {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            packets: self.packets - earlier.packets,
+            bytes: self.bytes - earlier.bytes,
+            dropped_by_loss: self.dropped_by_loss - earlier.dropped_by_loss,
+            dropped_by_cut: self.dropped_by_cut - earlier.dropped_by_cut,
+            dropped_by_queue: self.dropped_by_queue - earlier.dropped_by_queue,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(packets: u64, bytes: u64) -> SwitchCounters {
+        let pair = PairCounters {
+            from: "a".into(),
+            to: "b".into(),
+            packets,
+            bytes,
+            ..PairCounters::default()
+        };
+        SwitchCounters {
+            pairs: vec![pair],
+            packets,
+            cpu_ns: packets * 9_000,
+            spin_ns: packets * 1_000,
+            lateness_us_max: 7,
+            ..SwitchCounters::default()
+        }
+    }
+
+    #[test]
+    fn since_is_the_difference() {
+        let added = counters(30, 3_000).since(&counters(10, 1_000));
+        assert_eq!(added, counters(20, 2_000));
+        assert_eq!(added.work_ns(), 160_000);
+    }
+
+    #[test]
+    fn a_pair_is_ordered() {
+        let counters = counters(1, 100);
+        assert!(counters.pair("a", "b").is_some());
+        assert!(counters.pair("b", "a").is_none());
+    }
+}
