@@ -381,6 +381,45 @@ fn lab_a_killed_switch_is_a_breakdown() {
 }
 
 #[test]
+fn lab_a_silent_switch_is_a_breakdown() {
+    let _lock = lab_lock();
+    let links = Links::between(2);
+    kill(Pid::from_raw(links.switch.pid() as i32), Signal::SIGSTOP).unwrap();
+    let outcome = links.switch.counters();
+    assert!(is_breakdown(&outcome), "{outcome:?}");
+    let message = outcome.unwrap_err().to_string();
+    assert!(message.contains("no answer"), "{message}");
+    assert!(!Path::new(&format!("/proc/{}", links.switch.pid())).exists());
+}
+
+#[test]
+fn lab_late_packets_are_counted() {
+    let _lock = lab_lock();
+    let links = Links::between(2);
+    links
+        .switch
+        .set(&both("a", "b", delay_us(100_000)))
+        .unwrap();
+    let (a, b) = (udp(&links, 0), udp(&links, 1));
+    send(&a, 1, 5, 100);
+    pair_once(&links, "a", "b", |p| p.packets == 5);
+    // The fault itself: a switch that is not let run for three times the delay.
+    let switch = Pid::from_raw(links.switch.pid() as i32);
+    kill(switch, Signal::SIGSTOP).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    kill(switch, Signal::SIGCONT).unwrap();
+    let mut buffer = [0; 200];
+    for _ in 0..5 {
+        b.recv(&mut buffer).unwrap();
+    }
+    let counters = links.switch.counters().unwrap();
+    assert_eq!(counters.late_packets, 5);
+    assert!(counters.lateness_us_max >= 100_000, "{counters:?}");
+    let again = links.switch.counters().unwrap();
+    assert_eq!((again.late_packets, again.lateness_us_max), (5, 0));
+}
+
+#[test]
 fn lab_a_switch_that_cannot_start_tells_why() {
     let _lock = lab_lock();
     let output = Command::new(common::program())

@@ -271,7 +271,12 @@ impl Inner {
             error.kind(),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
         );
-        let status = match self.end() {
+        let patience = if is_silent {
+            Duration::ZERO
+        } else {
+            END_TIMEOUT
+        };
+        let status = match self.end(patience) {
             _ if is_silent => format!("no answer in {} s", ANSWER_TIMEOUT.as_secs()),
             Some(status) => format!("it has ended, {status}"),
             None => error.to_string(),
@@ -283,10 +288,10 @@ impl Inner {
         })
     }
 
-    /// Ends the switch if it still runs, and reaps it.
-    fn end(&mut self) -> Option<ExitStatus> {
+    /// Ends the switch if it still runs, in the end by force, and reaps it.
+    fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
         self.control = None;
-        let deadline = Instant::now() + END_TIMEOUT;
+        let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
@@ -314,7 +319,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.end();
+        self.end(END_TIMEOUT);
     }
 }
 
