@@ -1,6 +1,7 @@
-//! The emulator measures itself: ten round-trip times, asked and got, over at least 200 echoes each.
-//! Exit code 1 unless every median is within 5 % or 60 µs of what was asked, whichever is larger.
-//! A round in which the host was busy with something else is repeated, and the bound never loosened.
+//! The emulator measures itself: ten round-trip times, asked and got, over at least 200 echoes
+//! each. Exit code 1 unless every median is within 5 % or 60 µs of what was asked, whichever is
+//! larger. A round in which the host was busy with something else is repeated, and the bound never
+//! loosened.
 //!
 //! Then a flood of small datagrams tells the switch's CPU time per packet at its busiest.
 

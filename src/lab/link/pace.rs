@@ -1,7 +1,7 @@
 //! When to sleep, when to spin and when to let a packet go. Pure: the clock is the caller's.
 //!
-//! A sleeping process wakes up some 10 to 60 µs after it asked to, so a packet that only waits for a
-//! timer is late. Two remedies:
+//! A sleeping process wakes up some 10 to 60 µs after it asked to, so a packet that only waits for
+//! a timer is late. Two remedies:
 //! - **spin**: sleep until shortly before the due time, then look at the clock until it has come.
 //!   The margin follows the lateness of the wake-ups measured: their 90th percentile.
 //! - **aim**: sleep until the due time less the median lateness, and let go of the packet on waking.
@@ -41,8 +41,8 @@ pub fn spin_share(cpus: usize, idle_cpus: f64) -> f64 {
     (idle_cpus / 2.0).clamp(0.0, SPIN_SHARE_MAX)
 }
 
-/// Whether to ask for real-time priority, given the switch's share of its CPU of late. A switch that
-/// is busy all the time must compete like everybody else, or servers on its CPU would starve.
+/// Whether to ask for real-time priority, given the switch's share of its CPU of late. A switch
+/// that is busy all the time must compete like everybody else, or servers on its CPU would starve.
 pub fn wants_realtime(is_realtime: bool, busy_share: f64) -> bool {
     if is_realtime {
         busy_share < 0.9
