@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::study::{Distances, Study, Sweep, Workload, slug, units};
 
-pub use labs::{Family, LabPlan, labs};
+pub use labs::{LabPlan, labs};
 
 /// What a cell takes beside its windows: setting the links, probing them before and after,
 /// connecting, letting replicas catch up, reading counters.

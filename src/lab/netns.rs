@@ -1,5 +1,6 @@
-//! Network namespaces as values: a namespace lives as long as its [`Netns`], and what is made inside
-//! it (devices, addresses, routes) goes with it. Nothing of the host's own network is touched.
+//! Network namespaces as values: a namespace lives as long as its [`Netns`], and what is made
+//! inside it (devices, addresses, routes) goes with it. Nothing of the host's own network is
+//! touched.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -22,8 +23,8 @@ use crate::error::{Result, Tried};
 pub const PREFIX_LEN: u8 = 15;
 /// Largest IP packet on a link, in bytes.
 pub const MTU_BYTES: u16 = 1500;
-/// Packets that may wait in a node's device for the switch to fetch them. Large, because a loss here
-/// would be nobody's setting.
+/// Packets that may wait in a node's device for the switch to fetch them. Large, because a loss
+/// here would be nobody's setting.
 const TX_QUEUE_PACKETS: c_int = 20_000;
 
 /// A network namespace, kept alive by an open file and, on request, by a bind mount through which
@@ -91,8 +92,8 @@ impl Netns {
         self.mounted_at.as_deref()
     }
 
-    /// Runs `work` on a fresh thread inside the namespace and returns its value. Sockets and devices
-    /// that it opens belong to the namespace for ever, also when used from outside.
+    /// Runs `work` on a fresh thread inside the namespace and returns its value. Sockets and
+    /// devices that it opens belong to the namespace for ever, also when used from outside.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let inside = || setns(&self.fd, CloneFlags::CLONE_NEWNET).map(|()| work());
         thread::scope(|scope| scope.spawn(inside).join())
@@ -114,8 +115,8 @@ impl Netns {
     }
 
     /// A TUN device inside the namespace, up, with `address` in the range that all nodes share, so
-    /// that every other node's packets come out of the returned file. It is non-blocking; the device
-    /// goes when it is closed. No offload: one packet on the wire is one packet in the file.
+    /// that every other node's packets come out of the returned file. It is non-blocking; the
+    /// device goes when it is closed. No offload: one packet on the wire is one packet in the file.
     pub fn open_tun(&self, device: &str, address: Ipv4Addr) -> Result<OwnedFd> {
         self.run(|| make_tun(device, address))?.tried(|| {
             let name = &self.name;
@@ -143,10 +144,7 @@ fn new_namespace() -> io::Result<OwnedFd> {
 /// such file, and where it cannot be written the switch drops and counts those packets: no error.
 fn silence_ipv6() {
     for scope in ["all", "default"] {
-        let _ = std::fs::write(
-            format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"),
-            "1",
-        );
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
     }
 }
 

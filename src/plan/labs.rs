@@ -4,39 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Mode, ModeSpec, Study, Variables};
-
-/// Modes of one family can follow each other on the same running servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// A writer and replicas that can be attached, detached, and made semi-synchronous.
-    Replication,
-    /// Group Replication; consistency and the number of primaries change while it runs.
-    Group,
-    /// Galera.
-    Galera,
-}
-
-impl Family {
-    /// The family of a mode.
-    pub fn of(mode: &Mode) -> Self {
-        match mode {
-            Mode::Single | Mode::Async | Mode::Semisync { .. } => Family::Replication,
-            Mode::Group { .. } | Mode::GroupMulti { .. } => Family::Group,
-            Mode::Galera => Family::Galera,
-        }
-    }
-
-    /// As names of labs say it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Replication => "replication",
-            Family::Group => "group",
-            Family::Galera => "galera",
-        }
-    }
-}
+use crate::study::mode::Family;
+use crate::study::{ModeSpec, Study, Variables};
 
 /// Servers that stay up for the whole study and serve one or more modes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +43,7 @@ pub fn labs(study: &Study) -> Vec<LabPlan> {
 
 fn can_serve(lab: &LabPlan, spec: &ModeSpec) -> bool {
     let is_alike = lab.server == spec.server
-        && lab.family == Family::of(&spec.mode)
+        && lab.family == spec.mode.family()
         && lab.binary_log == spec.binary_log
         && lab.appliers == spec.appliers
         && lab.variables == spec.variables
@@ -84,7 +53,7 @@ fn can_serve(lab: &LabPlan, spec: &ModeSpec) -> bool {
 }
 
 fn lab_for(index: usize, spec: &ModeSpec) -> LabPlan {
-    let family = Family::of(&spec.mode);
+    let family = spec.mode.family();
     let binlog = if spec.binary_log { "" } else { " no binlog" };
     LabPlan {
         name: format!("{} {}{binlog}", spec.server, family.name()),

@@ -27,9 +27,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the switch may take to end once told to; then it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 const LOG_LINES: usize = 10;
-/// Echoes whose median is the floor, and the time between them.
+/// Echoes whose median gives the floor (after some that let the switch learn how late it wakes up),
+/// the time between them, and the delay they get.
 const FLOOR_ECHOES: usize = 101;
-const FLOOR_INTERVAL: Duration = Duration::from_millis(2);
+const FLOOR_ECHOES_UNUSED: usize = 50;
+const FLOOR_INTERVAL: Duration = Duration::from_millis(4);
+const FLOOR_DELAY: Duration = Duration::from_millis(1);
 
 /// A node to be linked.
 #[derive(Debug)]
@@ -135,28 +138,33 @@ impl Switch {
         }
     }
 
-    /// The round-trip time that the switch itself adds, as last measured; zero before.
+    /// What the switch itself adds to a round trip, as last measured; zero before.
     pub fn floor(&self) -> Duration {
         self.lock().floor
     }
 
-    /// Measures the round-trip time between two nodes with nothing added, from inside the first
-    /// one's namespace, and takes half of it off every one-way delay from now on. The settings of
-    /// these two are suspended meanwhile, so that this is for quiet moments.
+    /// Measures how much a round trip between two nodes takes longer than the delays set, from
+    /// inside the first one's namespace, and takes half of it off every one-way delay from now on.
+    /// The settings of these two are suspended meanwhile, so that this is for quiet moments.
+    ///
+    /// It is measured at a delay, not without: a packet that waits makes the switch sleep, and
+    /// waking up costs more than all the rest.
     pub fn measure_floor(&self, netns: &Netns, from: &str, to: &str) -> Result<Duration> {
         let mut inner = self.lock();
-        let before = inner.settings.clone();
-        let nothing = |from: &str, to: &str| PairSetting {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            setting: LinkSetting::default(),
-        };
-        inner.set(&[nothing(from, to), nothing(to, from)])?;
+        let before = [inner.setting(from, to), inner.setting(to, from)];
+        let delayed = before.clone().map(|pair| PairSetting {
+            setting: LinkSetting {
+                one_way_delay: FLOOR_DELAY,
+                ..LinkSetting::default()
+            },
+            ..pair
+        });
+        inner.set_floor(Duration::ZERO)?;
+        inner.set(&delayed)?;
         let probed = inner.probe(netns, from, to);
         inner.set(&before)?;
-        let floor = probed?;
-        inner.ask("correct the links for their floor", &Request::Floor(floor))?;
-        inner.floor = floor;
+        let floor = probed?.saturating_sub(2 * FLOOR_DELAY);
+        inner.set_floor(floor)?;
         Ok(floor)
     }
 
@@ -206,15 +214,32 @@ impl Inner {
         Ok(())
     }
 
+    fn setting(&self, from: &str, to: &str) -> PairSetting {
+        let mut known = self.settings.iter();
+        let found = known.find(|pair| pair.from == from && pair.to == to);
+        found.cloned().unwrap_or_else(|| PairSetting {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            setting: LinkSetting::default(),
+        })
+    }
+
+    fn set_floor(&mut self, floor: Duration) -> Result<()> {
+        self.ask("correct the links for their floor", &Request::Floor(floor))?;
+        self.floor = floor;
+        Ok(())
+    }
+
     /// The median round trip between two nodes, as the links are.
     fn probe(&self, netns: &Netns, from: &str, to: &str) -> Result<Duration> {
         let address = self.addresses.get(to).ok_or_else(|| {
             breakdown("measure the links' floor", format!("there is no node {to}"))
         })?;
         let probe = Probe::new(netns, from)?;
+        probe.rtts_us(*address, FLOOR_ECHOES_UNUSED, FLOOR_INTERVAL)?;
         let rtts_us = probe.rtts_us(*address, FLOOR_ECHOES, FLOOR_INTERVAL)?;
-        let floor_us = median(&rtts_us).unwrap_or_default();
-        Ok(Duration::from_nanos((floor_us * 1_000.0) as u64))
+        let rtt_us = median(&rtts_us).unwrap_or_default();
+        Ok(Duration::from_nanos((rtt_us * 1_000.0) as u64))
     }
 
     fn ask(&mut self, tried: &str, request: &Request) -> Result<Reply> {
@@ -246,7 +271,12 @@ impl Inner {
             error.kind(),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
         );
-        let status = match self.end() {
+        let patience = if is_silent {
+            Duration::ZERO
+        } else {
+            END_TIMEOUT
+        };
+        let status = match self.end(patience) {
             _ if is_silent => format!("no answer in {} s", ANSWER_TIMEOUT.as_secs()),
             Some(status) => format!("it has ended, {status}"),
             None => error.to_string(),
@@ -258,10 +288,10 @@ impl Inner {
         })
     }
 
-    /// Ends the switch if it still runs, and reaps it.
-    fn end(&mut self) -> Option<ExitStatus> {
+    /// Ends the switch if it still runs, in the end by force, and reaps it.
+    fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
         self.control = None;
-        let deadline = Instant::now() + END_TIMEOUT;
+        let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(1)),
@@ -289,7 +319,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.end();
+        self.end(END_TIMEOUT);
     }
 }
 

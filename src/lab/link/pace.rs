@@ -1,7 +1,7 @@
 //! When to sleep, when to spin and when to let a packet go. Pure: the clock is the caller's.
 //!
-//! A sleeping process wakes up some 10 to 60 µs after it asked to, so a packet that only waits for a
-//! timer is late. Two remedies:
+//! A sleeping process wakes up some 10 to 60 µs after it asked to, so a packet that only waits for
+//! a timer is late. Two remedies:
 //! - **spin**: sleep until shortly before the due time, then look at the clock until it has come.
 //!   The margin follows the lateness of the wake-ups measured: their 90th percentile.
 //! - **aim**: sleep until the due time less the median lateness, and let go of the packet on waking.
@@ -15,7 +15,7 @@ pub const SPIN_MARGIN_MAX_NS: u64 = 80_000;
 /// A packet due within this goes at once: looking at the clock again takes about as long.
 pub const EARLY_NS: u64 = 1_000;
 /// Without spinning no packet goes earlier than this before its due time.
-pub const AIM_MAX_NS: u64 = 30_000;
+pub const AIM_MAX_NS: u64 = 50_000;
 /// Spinning never takes more than this share of one CPU.
 pub const SPIN_SHARE_MAX: f64 = 0.2;
 /// Credit for this much spinning can be saved up in quiet times.
@@ -33,7 +33,7 @@ pub enum Step {
 
 /// The share of one CPU that may go into spinning: half of what nobody uses, at most
 /// [`SPIN_SHARE_MAX`], and none on a machine of one CPU. `idle_cpus` is the number of idle CPUs on
-/// the average of the last half second.
+/// the average since the last review.
 pub fn spin_share(cpus: usize, idle_cpus: f64) -> f64 {
     if cpus < 2 {
         return 0.0;
@@ -41,8 +41,8 @@ pub fn spin_share(cpus: usize, idle_cpus: f64) -> f64 {
     (idle_cpus / 2.0).clamp(0.0, SPIN_SHARE_MAX)
 }
 
-/// Whether to ask for real-time priority, given the switch's share of its CPU of late. A switch that
-/// is busy all the time must compete like everybody else, or servers on its CPU would starve.
+/// Whether to ask for real-time priority, given the switch's share of its CPU of late. A switch
+/// that is busy all the time must compete like everybody else, or servers on its CPU would starve.
 pub fn wants_realtime(is_realtime: bool, busy_share: f64) -> bool {
     if is_realtime {
         busy_share < 0.9
@@ -62,7 +62,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Starts with plausible estimates and no credit.
+    /// Starts with plausible estimates, no credit and no allowance.
     pub fn new(now_ns: u64) -> Pace {
         Pace {
             lateness_ns_p50: 15_000.0,

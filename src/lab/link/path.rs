@@ -13,8 +13,8 @@ use super::LinkSetting;
 pub const QUEUE_WAIT_MAX: Duration = Duration::from_millis(100);
 /// See [`QUEUE_WAIT_MAX`]: on slow links 100 ms would be a handful of packets.
 pub const QUEUE_BYTES_MIN: u64 = 64 * 1024;
-/// Packets under way on one path, whatever its rate: bounds the switch's memory. Enough for 2 Gbit/s
-/// of full packets over 300 ms.
+/// Packets under way on one path, whatever its rate: bounds the switch's memory. Enough for 2
+/// Gbit/s of full packets over 300 ms.
 pub const IN_FLIGHT_MAX: u64 = 50_000;
 
 /// What became of a packet that a node sent.

@@ -20,7 +20,7 @@ use super::realtime::{IdleMeter, be_punctual, cpu_ns, now_ns, set_realtime};
 use super::wire::{Arguments, PortArgument, Reply, Request};
 
 /// How often idle time and the switch's own busyness are looked at.
-const REVIEW_INTERVAL_NS: u64 = 500_000_000;
+const REVIEW_INTERVAL_NS: u64 = 200_000_000;
 /// A parent that does not read its answers for this long is as good as gone.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 

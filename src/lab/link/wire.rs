@@ -15,7 +15,7 @@ pub enum Request {
     Hello,
     /// Applied to packets that leave their node from now on; all or none.
     Set(Vec<PairSetting>),
-    /// The round-trip time that the switch itself adds.
+    /// What the switch itself adds to a round trip.
     Floor(Duration),
     Counters,
 }

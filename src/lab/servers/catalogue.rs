@@ -7,15 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub use crate::study::Flavour;
 use crate::study::Variables;
-
-/// MySQL's family has two branches that matter here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Flavour {
-    Mysql,
-    Mariadb,
-}
 
 /// A server's version, compared number by number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
