@@ -34,7 +34,7 @@ pub struct Network {
     pub clients: BTreeMap<String, Place>,
     members: Vec<Whereabouts>,
     terms: LinkTerms,
-    /// Round-trip time with no delay added.
+    /// What a round trip takes beyond the delays that are set; taken off them.
     pub floor: Duration,
 }
 
@@ -62,11 +62,13 @@ impl Network {
             terms,
             floor: Duration::ZERO,
         };
-        network.measure_floor()?;
+        network.refresh_floor()?;
         Ok((network, places))
     }
 
-    fn measure_floor(&mut self) -> Result<()> {
+    /// Measures anew what the switch itself adds, which follows the host's state, and takes it off
+    /// all delays. For quiet moments.
+    pub fn refresh_floor(&mut self) -> Result<()> {
         let Some(client) = self.clients.values().next() else {
             return Ok(());
         };

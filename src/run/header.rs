@@ -1,0 +1,65 @@
+//! The head of a record: what is known of the whole run before its first cell.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Order;
+use super::rig::Rig;
+use crate::error::Result;
+use crate::lab::Lab;
+use crate::observe::host;
+use crate::record::{Header, LabFacts, ServerFacts};
+
+/// Gathers the head of the record from the running rig.
+pub fn header(order: &Order, rig: &mut Rig, run_folder: &Path) -> Result<Header> {
+    let floor_us = rig.network.floor.as_secs_f64() * 1e6;
+    let host = host::facts(run_folder, floor_us)?;
+    let remarks = remarks(rig);
+    let labs = rig.labs().iter_mut().map(lab_facts).collect::<Result<Vec<LabFacts>>>()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Header {
+        study: order.study.clone(),
+        study_text: order.study_text.clone(),
+        cells: order.plan.cells.clone(),
+        command_line: order.command_line.clone(),
+        started_unix_ms: u64::try_from(now.as_millis()).unwrap_or(0),
+        acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host,
+        servers: server_facts(rig.labs()),
+        labs,
+        remarks,
+    })
+}
+
+fn remarks(rig: &Rig) -> Vec<String> {
+    let mut remarks = vec![
+        "All nodes write to one disk and one file system of this host: their flushes queue behind \
+         one another."
+            .to_owned(),
+    ];
+    remarks.extend(rig.network.switch.notes().iter().cloned());
+    remarks
+}
+
+fn server_facts(labs: &[Lab]) -> Vec<ServerFacts> {
+    let named = labs.iter().map(|lab| {
+        let kept = &lab.program.kept;
+        let facts = ServerFacts {
+            name: kept.name.clone(),
+            version: kept.version.clone(),
+            source: kept.origin.clone(),
+        };
+        (kept.name.clone(), facts)
+    });
+    named.collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+fn lab_facts(lab: &mut Lab) -> Result<LabFacts> {
+    Ok(LabFacts {
+        family: lab.spec.name.replace('-', " "),
+        ready_seconds: lab.ready.as_secs_f64(),
+        overridden: lab.overridden.clone(),
+        variables: lab.variables()?,
+    })
+}
