@@ -1,8 +1,13 @@
 //! What is an acknowledged commit worth, and what does it cost? See ARCHITECTURE.md for the rooms.
 
+pub mod analysis;
+pub mod cli;
 pub mod error;
 pub mod lab;
+pub mod load;
 pub mod observe;
 pub mod plan;
 pub mod record;
+pub mod report;
+pub mod run;
 pub mod study;

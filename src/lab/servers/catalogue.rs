@@ -151,6 +151,11 @@ impl Catalogue {
         self.can.iter().filter(holds).flat_map(|can| can.modes.clone()).collect()
     }
 
+    /// Names of the modes that the newest server of a flavour can do.
+    pub fn modes_of_newest(&self, flavour: Flavour) -> Vec<String> {
+        self.modes(flavour, &Version(vec![u32::MAX]), true)
+    }
+
     /// What is pinned on every server of that flavour and version, with the reasons.
     pub fn terms(&self, flavour: Flavour, version: &Version) -> Vec<(String, String, String)> {
         let rows = self.terms.iter().filter(|row| row.scope.holds(flavour, version));

@@ -1,0 +1,198 @@
+//! `compare`, `run`, `report`: from a study's text to a printed report.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{RunOptions, need_root, need_tun, read_file};
+use crate::analysis;
+use crate::error::{Error, Mistake, Result};
+use crate::lab::sandbox::{self, Lifetime};
+use crate::lab::servers::{Cache, Catalogue};
+use crate::plan::{Plan, estimate, labs, plan};
+use crate::record::store::Record;
+use crate::report::{Format, render};
+use crate::run::{self, Order};
+use crate::study::{Capabilities, Capability, Overrides, Study, builtin, written};
+
+/// Exit code of a run that the user stopped.
+const INTERRUPTED: u8 = 130;
+
+/// Runs a study by file or name and prints its report.
+pub fn run(study: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
+    let format = format(&options.format)?;
+    let cache = Cache::of_user()?;
+    let catalogue = Catalogue::builtin();
+    let (study, text) = read_study(study, options, &cache, &catalogue)?;
+    need_root(words.get(1).map_or("run", String::as_str))?;
+    need_tun(words.get(1).map_or("run", String::as_str))?;
+    let plan = plan(&study);
+    let record = record_path(options.record.as_deref(), &study.name)?;
+    let order = Order {
+        study_text: text,
+        command_line: words.to_vec(),
+        record,
+        study,
+        plan,
+    };
+    fetch_missing(&order.study, &cache, &catalogue)?;
+    announce(&order.study, &order.plan, &order.record);
+    let code = sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
+            .and_then(|cache| run::run(&order, &cache, &inside.run));
+        told(outcome)
+    })?;
+    if order.record.exists() {
+        print(&order.record, format)?;
+        eprintln!("\nrecord: {}", order.record.display());
+    }
+    Ok(code)
+}
+
+/// Tells what ended a run; the exit code.
+fn told(outcome: Result<()>) -> u8 {
+    match outcome {
+        Ok(()) => 0,
+        Err(Error::Interrupted) => {
+            eprintln!("acklab: {}", Error::Interrupted);
+            INTERRUPTED
+        }
+        Err(error) => {
+            eprintln!("acklab: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+/// Prints a record's report.
+pub fn report(record: &Path, format_name: &str) -> Result<()> {
+    let format = format(format_name)?;
+    print(record, format)
+}
+
+fn print(record: &Path, format: Format) -> Result<()> {
+    use std::io::Write;
+    let summary = analysis::summarise(&Record::open(record)?);
+    // A reader that stops reading early (`| head`) is no fault.
+    let _ = std::io::stdout().write_all(render(&summary, format).as_bytes());
+    Ok(())
+}
+
+fn format(name: &str) -> Result<Format> {
+    Format::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
+        let allowed = format!("one of {}", names.join(", "));
+        Mistake::new("command line", "--format", name, &allowed).into()
+    })
+}
+
+/// The study as meant, with the command line's values, and its text.
+fn read_study(
+    name: &str,
+    options: &RunOptions,
+    cache: &Cache,
+    catalogue: &Catalogue,
+) -> Result<(Study, String)> {
+    let is_file = Path::new(name).is_file();
+    let text = match builtin(name) {
+        Some(text) if !is_file => text.to_owned(),
+        _ if is_file => read_file("STUDY", Path::new(name))?,
+        _ => return Err(crate::study::builtin::no_such_study("command line", name).into()),
+    };
+    let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
+    let read = |file: &str| {
+        std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())
+    };
+    let file = if is_file { name.to_owned() } else { format!("{name}.toml") };
+    let study = written::parse(&text, &file, &capabilities(cache, catalogue)?, &read)?;
+    let my_cnf = options.my_cnf.as_deref().map(|path| read_file("--my-cnf", path));
+    let study = study.apply(&Overrides {
+        rounds: options.rounds,
+        seed: options.seed,
+        warmup: options.warmup,
+        measure: options.measure,
+        my_cnf_text: my_cnf.transpose()?,
+        tls: options.tls.then_some(true),
+    })?;
+    Ok((study, text))
+}
+
+/// What each server can do: of those fetched already as their version tells, of the others as
+/// their flavour's newest does.
+pub fn capabilities(cache: &Cache, catalogue: &Catalogue) -> Result<Capabilities> {
+    let mut capabilities = Capabilities::default();
+    for name in cache.names(catalogue) {
+        let program = cache.program(catalogue, &name)?;
+        let entry = catalogue.entry(&name);
+        let capability = match (program, entry) {
+            (Some(program), _) => Capability {
+                flavour: program.kept.flavour,
+                version: Some(program.kept.version.clone()),
+                modes: program.modes.clone(),
+            },
+            (None, Some(entry)) => Capability {
+                flavour: entry.flavour,
+                version: None,
+                modes: catalogue.modes_of_newest(entry.flavour),
+            },
+            (None, None) => continue,
+        };
+        capabilities.servers.insert(name, capability);
+    }
+    Ok(capabilities)
+}
+
+/// Fetches the servers of a study that are not in the cache.
+pub fn fetch_missing(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<()> {
+    for lab in labs(study) {
+        if cache.program(catalogue, &lab.server)?.is_none() {
+            let name = &lab.server;
+            let say = |text: &str| eprintln!("fetching {name}: {text}");
+            let program = cache.install(catalogue, name, &say)?;
+            eprintln!("fetched {name} {} from {}", program.kept.version, program.kept.origin);
+        }
+    }
+    Ok(())
+}
+
+fn announce(study: &Study, plan: &Plan, record: &Path) {
+    let minutes = estimate(study, plan).as_secs_f64() / 60.0;
+    let (cells, rounds) = (plan.cells.len(), study.rounds);
+    eprintln!("{}: {cells} cells × {rounds} rounds, about {minutes:.1} min", study.title);
+    eprintln!("record: {}", record.display());
+}
+
+/// The path that was asked for, or a new one in this folder.
+fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
+    let path = match asked {
+        Some(path) => path.to_owned(),
+        None => PathBuf::from(format!("{}-{}.acklab", crate::study::slug(study), utc_stamp())),
+    };
+    let path = std::path::absolute(&path).unwrap_or(path);
+    if path.exists() {
+        let given = path.display().to_string();
+        let allowed = "a path where no file is yet: a record is never overwritten";
+        return Err(Mistake::new("command line", "--record", &given, allowed).into());
+    }
+    Ok(path)
+}
+
+/// `20261121-081500`, in UTC.
+fn utc_stamp() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
+    // SAFETY: gmtime_r only writes to the value it is given.
+    let time = unsafe {
+        let mut time = std::mem::zeroed::<libc::tm>();
+        libc::gmtime_r(&seconds, &mut time);
+        time
+    };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        time.tm_year + 1900,
+        time.tm_mon + 1,
+        time.tm_mday,
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec
+    )
+}

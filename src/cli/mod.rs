@@ -1,0 +1,215 @@
+//! The verbs. This room may call all others; no other calls it.
+
+mod check;
+mod detached;
+mod measure;
+mod servers;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::error::{Error, Mistake, Result};
+use crate::study::units;
+
+/// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
+#[derive(Parser)]
+#[command(name = "acklab", version, max_term_width = 100, disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Compare ways of replicating: cost of a commit at several distances
+    Compare {
+        /// At most 3 minutes: fewer rounds and cells
+        #[arg(long, conflicts_with = "full")]
+        quick: bool,
+        /// At most 45 minutes: more modes, more connections, unequal distances
+        #[arg(long)]
+        full: bool,
+        #[command(flatten)]
+        options: RunOptions,
+    },
+    /// Run a study: a TOML file, or a built-in one by name
+    Run {
+        /// File or name
+        study: String,
+        #[command(flatten)]
+        options: RunOptions,
+    },
+    /// Print a record's report again
+    Report {
+        record: PathBuf,
+        /// text, markdown, csv or json
+        #[arg(long, default_value = "text")]
+        format: String,
+    },
+    /// List, fetch or add servers
+    Servers {
+        #[command(subcommand)]
+        action: Option<ServersAction>,
+    },
+    /// Tell what this machine can and cannot do
+    Check,
+    /// Start a detached lab that ends only by `acklab down`
+    Up {
+        /// single, async, semisync, group, group-multi or galera
+        mode: String,
+        /// Server of the catalogue; by default the first that can do the mode
+        #[arg(long)]
+        server: Option<String>,
+        /// Round-trip time between the sites
+        #[arg(long, default_value = "0.25ms", allow_hyphen_values = true)]
+        rtt: String,
+        /// Number of nodes
+        #[arg(long)]
+        nodes: Option<u32>,
+        /// TLS on every connection
+        #[arg(long)]
+        tls: bool,
+        /// The user's own server settings
+        #[arg(long, value_name = "FILE")]
+        my_cnf: Option<PathBuf>,
+    },
+    /// Run a program inside a node of the detached lab, or in `client`
+    Exec {
+        /// a, b, c…, or client
+        node: String,
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Run SQL on a node of the detached lab, as root
+    Sql { node: String, sql: String },
+    /// Show the detached lab
+    Status,
+    /// End the detached lab
+    Down,
+}
+
+#[derive(Subcommand)]
+enum ServersAction {
+    /// Fetch a server into the cache
+    Install { name: String },
+    /// Add a server from an official binary tarball
+    Add {
+        file: PathBuf,
+        #[arg(long)]
+        name: String,
+    },
+}
+
+/// Options of every verb that measures.
+#[derive(Args)]
+struct RunOptions {
+    /// How often every cell is measured
+    #[arg(long, allow_hyphen_values = true)]
+    rounds: Option<u32>,
+    /// Seed of the order of cells and of the load
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Load before each measured window, e.g. 500ms
+    #[arg(long, value_parser = span, allow_hyphen_values = true)]
+    warmup: Option<Duration>,
+    /// Length of each measured window, e.g. 2s
+    #[arg(long, value_parser = span, allow_hyphen_values = true)]
+    measure: Option<Duration>,
+    /// The user's own server settings: an option file
+    #[arg(long, value_name = "FILE")]
+    my_cnf: Option<PathBuf>,
+    /// TLS on every connection, replication included
+    #[arg(long)]
+    tls: bool,
+    /// Where the record is kept; by default STUDY-TIME.acklab in this folder
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// text, markdown, csv or json
+    #[arg(long, default_value = "text")]
+    format: String,
+}
+
+fn span(text: &str) -> std::result::Result<Duration, String> {
+    units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
+}
+
+/// Does what the command line says; the value is the exit code. `words` begins with the program.
+///
+/// # Errors
+/// What ends the command early: mistakes, a breakdown, an interruption.
+pub fn run(words: &[String]) -> Result<u8> {
+    // Two verbs are hidden: acklab starts these parts of itself.
+    match words.get(1).map(String::as_str) {
+        Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
+        Some("drive") => {
+            let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+            return crate::load::driver::serve(stdin, stdout).map(|()| 0);
+        }
+        _ => {}
+    }
+    match CommandLine::try_parse_from(words) {
+        Ok(command_line) => obey(command_line.verb, words),
+        Err(error) => {
+            let _ = error.print();
+            Ok(if error.use_stderr() { 2 } else { 0 })
+        }
+    }
+}
+
+fn obey(verb: Verb, words: &[String]) -> Result<u8> {
+    match verb {
+        Verb::Compare { quick, full, options } => {
+            let name = match (quick, full) {
+                (true, _) => "compare-quick",
+                (_, true) => "compare-full",
+                _ => "compare",
+            };
+            measure::run(name, &options, words)
+        }
+        Verb::Run { study, options } => measure::run(&study, &options, words),
+        Verb::Report { record, format } => measure::report(&record, &format).map(|()| 0),
+        Verb::Servers { action: None } => servers::list(),
+        Verb::Servers { action: Some(ServersAction::Install { name }) } => servers::install(&name),
+        Verb::Servers { action: Some(ServersAction::Add { file, name }) } => {
+            servers::add(&file, &name)
+        }
+        Verb::Check => check::check(),
+        Verb::Up { mode, server, rtt, nodes, tls, my_cnf } => {
+            detached::up(&detached::Wish { mode, server, rtt, nodes, tls, my_cnf })
+        }
+        Verb::Exec { node, command } => detached::exec(&node, &command),
+        Verb::Sql { node, sql } => detached::sql(&node, &sql),
+        Verb::Status => detached::status(),
+        Verb::Down => detached::down(),
+    }
+}
+
+/// A file of the user's, as text.
+fn read_file(option: &str, path: &std::path::Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let given = format!("{} ({error})", path.display());
+        Error::from(Mistake::new("command line", option, &given, "a readable text file"))
+    })
+}
+
+/// Everything that makes namespaces needs root.
+fn need_root(verb: &str) -> Result<()> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let allowed = "run it as root: it makes namespaces, network devices and mounts of its own";
+    let user = format!("user id {}", nix::unistd::geteuid());
+    Err(Mistake::new(&format!("acklab {verb}"), "", &user, allowed).into())
+}
+
+/// A TUN device is what links are made of.
+fn need_tun(verb: &str) -> Result<()> {
+    if std::path::Path::new("/dev/net/tun").exists() {
+        return Ok(());
+    }
+    let allowed = "load the kernel's `tun` module, or give this container the device /dev/net/tun";
+    Err(Mistake::new(&format!("acklab {verb}"), "/dev/net/tun", "no such device", allowed).into())
+}

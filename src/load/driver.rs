@@ -1,0 +1,205 @@
+//! The driver's side of its pipe: `acklab drive` reads commands on its standard input and
+//! answers on its standard output, both JSON lines, while its sessions run in the same loop.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::read;
+
+use super::iterate::iterate;
+use super::job::{Command, Job, Reply, Snapshot};
+use super::pool::Pool;
+use super::workload::{UniqueNumbers, script};
+use crate::error::{Error, Result, Tried, breakdown};
+
+/// All sessions of a closed-loop load must be connected by then.
+const CONNECT_LIMIT: Duration = Duration::from_secs(60);
+/// Transactions in flight have this long to end after a stop.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// Descriptors besides the sessions' sockets.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Commands as they come in.
+pub struct Input<I> {
+    source: I,
+    bytes: Vec<u8>,
+    lines: VecDeque<String>,
+    is_closed: bool,
+}
+
+impl<I: AsFd> Input<I> {
+    fn new(source: I) -> Self {
+        Input {
+            source,
+            bytes: Vec::new(),
+            lines: VecDeque::new(),
+            is_closed: false,
+        }
+    }
+
+    /// Where commands come from, to be watched.
+    pub fn source(&self) -> &I {
+        &self.source
+    }
+
+    /// Nobody will ask for anything more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Reads what there is; waits if there is nothing.
+    pub fn read(&mut self) -> Result<()> {
+        let mut buffer = [0; 16 << 10];
+        let count = match read(&self.source, &mut buffer) {
+            Err(nix::errno::Errno::EINTR) => return Ok(()),
+            other => other.tried(|| "read the driver's input".to_owned())?,
+        };
+        self.is_closed |= count == 0;
+        self.bytes.extend_from_slice(&buffer[..count]);
+        while let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.bytes.drain(..=end).collect();
+            self.lines
+                .push_back(String::from_utf8_lossy(&line).into_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Serves commands until the input ends.
+pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
+    raise_descriptor_limit();
+    let mut input = Input::new(stdin);
+    let mut pool = None;
+    while !input.is_closed {
+        if let Some(line) = input.lines.pop_front() {
+            answer(&mut stdout, &mut input, &mut pool, &line)?;
+            continue;
+        }
+        let can_read = match &mut pool {
+            Some(pool) => pool.turn(None)?,
+            None => true,
+        };
+        if can_read {
+            input.read()?;
+        }
+    }
+    Ok(())
+}
+
+/// As many descriptors as the machine allows: 2,000 sessions are more than the usual 1,024.
+fn raise_descriptor_limit() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // A refusal shows when sockets run out, with the number that were connected.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+fn answer<I: AsFd>(
+    stdout: &mut impl Write,
+    input: &mut Input<I>,
+    pool: &mut Option<Pool>,
+    line: &str,
+) -> Result<()> {
+    let reply = match handle(input, pool, line) {
+        Ok(reply) => reply,
+        Err(Error::Breakdown(breakdown)) => Reply::Failed {
+            tried: breakdown.tried,
+            status: breakdown.status,
+        },
+        Err(other) => return Err(other),
+    };
+    let mut text = serde_json::to_string(&reply).tried(|| "write an answer".to_owned())?;
+    text.push('\n');
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .tried(|| "answer".to_owned())
+}
+
+fn handle<I: AsFd>(input: &mut Input<I>, pool: &mut Option<Pool>, line: &str) -> Result<Reply> {
+    let command = serde_json::from_str(line).tried(|| format!("read the command {line}"))?;
+    match (command, &mut *pool) {
+        (Command::Start(_) | Command::Iterate(_), Some(_)) => {
+            Err(breakdown("start a load", "one is running already"))
+        }
+        (Command::Start(job), None) => {
+            let (started, connected_s) = start(input, &job)?;
+            *pool = Some(started);
+            Ok(Reply::Started { connected_s })
+        }
+        (Command::Iterate(job), None) => {
+            check_descriptor_limit(&job)?;
+            Ok(Reply::Iterations(Box::new(iterate(input, &job)?)))
+        }
+        (Command::Mark, Some(pool)) => Ok(Reply::Snapshot(Box::new(pool.mark()))),
+        (Command::Stop, Some(running)) => {
+            let snapshot = stop(input, running)?;
+            *pool = None;
+            Ok(Reply::Snapshot(Box::new(snapshot)))
+        }
+        (Command::Mark | Command::Stop, None) => {
+            Err(breakdown("mark or stop the load", "none is running"))
+        }
+    }
+}
+
+fn check_descriptor_limit(job: &Job) -> Result<()> {
+    let (soft, _) =
+        getrlimit(Resource::RLIMIT_NOFILE).tried(|| "read the limit of open files".to_owned())?;
+    if u64::from(job.connections) + SPARE_DESCRIPTORS <= soft {
+        return Ok(());
+    }
+    Err(breakdown(
+        format!("open {} connections", job.connections),
+        format!("this process may open {soft} files: raise the hard limit (ulimit -Hn)"),
+    ))
+}
+
+fn start<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<(Pool, f64)> {
+    check_descriptor_limit(job)?;
+    let unique = UniqueNumbers {
+        from: job.unique_from,
+        driver: job.driver,
+        drivers: job.drivers.max(1),
+    };
+    let begin = Instant::now();
+    let mut pool = Pool::new(job, script(&job.workload, unique)?, None, begin)?;
+    pool.watch(input.source())?;
+    while !pool.all_connected() {
+        turn(input, &mut pool, begin + CONNECT_LIMIT)?;
+        if let Some(failure) = pool.take_failure() {
+            return Err(failure);
+        }
+        if begin.elapsed() >= CONNECT_LIMIT {
+            let tried = format!("connect {} sessions", job.connections);
+            let within = CONNECT_LIMIT.as_secs();
+            let status = format!("only {} were ready within {within} s", pool.connected());
+            return Err(breakdown(tried, status));
+        }
+    }
+    Ok((pool, begin.elapsed().as_secs_f64()))
+}
+
+/// One turn; commands that come meanwhile are kept for later.
+pub fn turn<I: AsFd>(input: &mut Input<I>, pool: &mut Pool, deadline: Instant) -> Result<()> {
+    if pool.turn(Some(deadline))? {
+        input.read()?;
+    }
+    if input.is_closed() {
+        return Err(Error::Interrupted);
+    }
+    Ok(())
+}
+
+fn stop<I: AsFd>(input: &mut Input<I>, pool: &mut Pool) -> Result<Snapshot> {
+    let deadline = Instant::now() + STOP_LIMIT;
+    pool.begin_stop();
+    while pool.is_busy() && Instant::now() < deadline {
+        turn(input, pool, deadline)?;
+    }
+    pool.abandon();
+    Ok(pool.mark())
+}

@@ -1,0 +1,147 @@
+//! mysqlslap's manner: reload, then a fixed number of queries, connecting inside the clock.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+use super::driver::{Input, turn};
+use super::job::{Iterations, Job, Snapshot};
+use super::merge::merge;
+use super::pool::Pool;
+use super::workload::mysqlslap::{SCHEMA, Slap};
+use crate::error::{Result, Tried, breakdown};
+use crate::record::Iteration;
+
+/// How often an iteration looks up when nothing happens.
+const LOOK_UP: Duration = Duration::from_secs(1);
+
+/// Runs all iterations of a mysqlslap workload.
+pub fn iterate<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<Iterations> {
+    let slap = checked(job)?;
+    let mut admin = connect(job)?;
+    let mut result = Iterations::default();
+    let mut snapshots = Vec::new();
+    for _ in 0..slap.iterations {
+        let ids = reload(&mut admin, &slap, job.seed)?;
+        let (iteration, snapshot) = one_iteration(input, job, &slap, ids)?;
+        result.iterations.push(iteration);
+        snapshots.push(snapshot);
+    }
+    let drop = format!("DROP SCHEMA IF EXISTS `{SCHEMA}`");
+    run(&mut admin, &drop)?;
+    result.snapshot = in_a_row(snapshots)?;
+    Ok(result)
+}
+
+fn checked(job: &Job) -> Result<Slap> {
+    let tried = || format!("run {} in iterations", job.workload.label());
+    let Some(slap) = Slap::of(&job.workload) else {
+        return Err(breakdown(
+            tried(),
+            "only mysqlslap's workloads run in iterations",
+        ));
+    };
+    if !slap.is_runnable() {
+        let status = "mysqlslap's key load needs its auto-increment column";
+        return Err(breakdown(tried(), status));
+    }
+    if slap.int_cols + slap.char_cols == 0 {
+        return Err(breakdown(tried(), "the table needs a column"));
+    }
+    Ok(slap)
+}
+
+/// The reload runs over one plain connection to the first server, outside the clock.
+fn connect(job: &Job) -> Result<Conn> {
+    let target = job.targets.first().copied();
+    let Some(target) = target else {
+        return Err(breakdown("run iterations", "no server was given"));
+    };
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some(target.ip().to_string()))
+        .tcp_port(target.port())
+        .prefer_socket(false)
+        .user(Some(job.user.clone()))
+        .pass(Some(job.password.clone()));
+    Conn::new(options).tried(|| format!("connect to {target} to load mysqlslap's table"))
+}
+
+fn run(admin: &mut Conn, sql: &str) -> Result<()> {
+    let short: String = sql.chars().take(60).collect();
+    admin.query_drop(sql).tried(|| format!("run `{short}`"))
+}
+
+/// The ids of the rows, if there are any to be named by.
+fn reload(admin: &mut Conn, slap: &Slap, seed: u64) -> Result<Vec<u64>> {
+    for sql in slap.reload(seed) {
+        run(admin, &sql)?;
+    }
+    if !slap.autoincrement {
+        return Ok(Vec::new());
+    }
+    let ids = admin.query("SELECT id from t1");
+    ids.tried(|| "read the ids of mysqlslap's rows".to_owned())
+}
+
+fn one_iteration<I: AsFd>(
+    input: &mut Input<I>,
+    job: &Job,
+    slap: &Slap,
+    ids: Vec<u64>,
+) -> Result<(Iteration, Snapshot)> {
+    let quota = slap.queries_per_session(job.connections);
+    let script = slap.script(job.seed, ids);
+    let mut job = job.clone();
+    job.database = SCHEMA.to_owned();
+    let begin = Instant::now();
+    let mut pool = Pool::new(&job, script, Some(quota), begin)?;
+    pool.watch(input.source())?;
+    while !pool.all_finished() {
+        turn(input, &mut pool, Instant::now() + LOOK_UP)?;
+        if let Some(failure) = pool.take_failure() {
+            return Err(failure);
+        }
+    }
+    let snapshot = pool.mark();
+    let iteration = Iteration {
+        seconds: snapshot.window_s,
+        connect_seconds: snapshot.connected_s,
+        queries: quota * u64::from(job.connections),
+    };
+    Ok((iteration, snapshot))
+}
+
+/// Snapshots of one iteration after the other: like drivers side by side, but windows add up and
+/// seconds follow each other.
+fn in_a_row(mut snapshots: Vec<Snapshot>) -> Result<Snapshot> {
+    let window_s = snapshots.iter().map(|one| one.window_s).sum();
+    let seconds = snapshots.iter_mut().flat_map(|one| &mut one.timeline);
+    for (number, second) in (0..).zip(seconds) {
+        second.second = number;
+    }
+    let mut all = merge(snapshots)?;
+    all.window_s = window_s;
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Second;
+
+    #[test]
+    fn iterations_follow_each_other() {
+        let snapshot = |window_s| Snapshot {
+            window_s,
+            commits: 5,
+            timeline: vec![Second::default()],
+            ..Snapshot::default()
+        };
+        let all = in_a_row(vec![snapshot(1.5), snapshot(1.25)]).unwrap();
+        assert_eq!((all.window_s, all.commits), (2.75, 10));
+        let seconds: Vec<u32> = all.timeline.iter().map(|s| s.second).collect();
+        assert_eq!(seconds, [0, 1]);
+    }
+}

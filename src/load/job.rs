@@ -1,0 +1,168 @@
+//! What a driver is asked and what it answers: one JSON value per line.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, Tried};
+use crate::record::{Iteration, Second};
+use crate::study::Workload;
+
+/// A load to drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Servers; session `i` connects to the `i`-th of them, counted round and round.
+    pub targets: Vec<SocketAddr>,
+    pub user: String,
+    pub password: String,
+    /// Current database of every session; mysqlslap's manner uses one of its own.
+    pub database: String,
+    /// TLS on every connection; the server's certificate is not verified.
+    pub tls: bool,
+    pub workload: Workload,
+    /// Number of sessions.
+    pub connections: u32,
+    pub seed: u64,
+    /// Which of `drivers` side by side this one is: keeps random streams and `unique`
+    /// parameters apart.
+    #[serde(default)]
+    pub driver: u32,
+    /// How many drivers run side by side.
+    #[serde(default = "one")]
+    pub drivers: u32,
+    /// Added to the `start` of every `unique` parameter: the last `Snapshot::unique_next` of an
+    /// earlier job over the same tables.
+    #[serde(default)]
+    pub unique_from: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Everything since the last mark (or the start).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Length of the window.
+    pub window_s: f64,
+    /// Transactions that ended well and changed at least one row.
+    pub commits: u64,
+    /// Transactions that ended well and changed no row.
+    pub unchanged: u64,
+    /// Statements that ended well.
+    pub statements: u64,
+    /// By the server's code; 0 stands for a lost connection.
+    pub errors: BTreeMap<u16, u64>,
+    /// Transactions still without an answer when their connection was closed at the stop.
+    pub unanswered: u64,
+    /// Of transactions that ended well, from their first statement sent to the last answer, in
+    /// µs: an HdrHistogram in V2 form, base64.
+    pub latency_us: String,
+    /// The same by kind of statement (`select`, `update`, `commit`…).
+    pub statement_latency_us: BTreeMap<String, String>,
+    /// Whole seconds that ended in this window.
+    pub timeline: Vec<Second>,
+    /// From the start until the last session was ready.
+    pub connected_s: f64,
+    /// The first number that no `unique` parameter has used, less its `start`.
+    pub unique_next: u64,
+}
+
+/// What mysqlslap's manner gives.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Iterations {
+    pub iterations: Vec<Iteration>,
+    /// Over all iterations; its window is the sum of theirs.
+    pub snapshot: Snapshot,
+}
+
+/// One line to a driver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    /// Connect all sessions and start the closed-loop load.
+    Start(Box<Job>),
+    /// Answer a snapshot and begin a new window.
+    Mark,
+    /// No new transactions; answer the last snapshot when those in flight have ended.
+    Stop,
+    /// mysqlslap's manner.
+    Iterate(Box<Job>),
+}
+
+/// One line from a driver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reply {
+    /// All sessions are connected.
+    Started {
+        connected_s: f64,
+    },
+    Snapshot(Box<Snapshot>),
+    Iterations(Box<Iterations>),
+    /// A breakdown's parts.
+    Failed {
+        tried: String,
+        status: String,
+    },
+}
+
+/// An empty histogram of µs: three digits up to ten minutes; what is longer counts as that.
+pub fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 600_000_000, 3).expect("constant bounds are valid")
+}
+
+/// A histogram in V2 form, base64.
+pub fn encode_histogram(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("a histogram within its bounds serialises into memory");
+    STANDARD.encode(bytes)
+}
+
+/// The histogram of `encode_histogram`; an empty text is an empty histogram.
+pub fn decode_histogram(text: &str) -> Result<Histogram<u64>> {
+    if text.is_empty() {
+        return Ok(new_histogram());
+    }
+    let tried = || "read a latency histogram".to_owned();
+    let bytes = STANDARD.decode(text).tried(tried)?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .tried(tried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histograms_survive_their_text() {
+        let mut histogram = new_histogram();
+        histogram.record_n(1234, 5).unwrap();
+        let again = decode_histogram(&encode_histogram(&histogram)).unwrap();
+        assert_eq!(again, histogram);
+        assert_eq!(decode_histogram("").unwrap().len(), 0);
+        assert!(decode_histogram("not base64!").is_err());
+    }
+
+    #[test]
+    fn commands_are_the_lines_that_were_agreed() {
+        let line = |command: &Command| serde_json::to_string(command).unwrap();
+        assert_eq!(line(&Command::Mark), "\"mark\"");
+        assert_eq!(line(&Command::Stop), "\"stop\"");
+        let text = r#"{"iterate":{"targets":["127.0.0.1:3306"],"user":"u","password":"",
+            "database":"d","tls":false,"connections":2,"seed":1,"workload":{"tool":"sysbench",
+            "load":"insert","tables":1,"table_size":10,"prepared":true}}}"#;
+        let Command::Iterate(job) = serde_json::from_str(text).unwrap() else {
+            panic!("not an iterate");
+        };
+        assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
+    }
+}

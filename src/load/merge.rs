@@ -1,0 +1,122 @@
+//! Snapshots of drivers that ran side by side, made one.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use super::job::{Snapshot, decode_histogram, encode_histogram, new_histogram};
+use crate::error::{Result, Tried};
+use crate::record::Second;
+
+/// One snapshot of what several drivers did in the same window: counts are added, histograms
+/// joined, the window and the time to connect are the longest. A second's median is the mean of
+/// the drivers' medians, weighted by their transactions: their histograms are gone by then.
+pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
+    let mut all = Snapshot::default();
+    let mut latency = new_histogram();
+    let mut kinds: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
+    let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
+    for one in snapshots {
+        add_counts(&mut all, &one);
+        add_histogram(&mut latency, &one.latency_us)?;
+        for (kind, text) in &one.statement_latency_us {
+            let sum = kinds.entry(kind.clone()).or_insert_with(new_histogram);
+            add_histogram(sum, text)?;
+        }
+        for second in &one.timeline {
+            add_second(seconds.entry(second.second).or_default(), second);
+        }
+    }
+    all.latency_us = encode_histogram(&latency);
+    let encoded = kinds.iter().map(|(k, h)| (k.clone(), encode_histogram(h)));
+    all.statement_latency_us = encoded.collect();
+    all.timeline = seconds.into_values().collect();
+    Ok(all)
+}
+
+fn add_counts(all: &mut Snapshot, one: &Snapshot) {
+    all.window_s = all.window_s.max(one.window_s);
+    all.connected_s = all.connected_s.max(one.connected_s);
+    all.unique_next = all.unique_next.max(one.unique_next);
+    all.commits += one.commits;
+    all.unchanged += one.unchanged;
+    all.statements += one.statements;
+    all.unanswered += one.unanswered;
+    for (code, count) in &one.errors {
+        *all.errors.entry(*code).or_default() += count;
+    }
+}
+
+fn add_histogram(sum: &mut Histogram<u64>, text: &str) -> Result<()> {
+    sum.add(decode_histogram(text)?)
+        .tried(|| "join the drivers' latency histograms".to_owned())
+}
+
+fn add_second(sum: &mut Second, one: &Second) {
+    let transactions = sum.transactions + one.transactions;
+    let weighted = sum.latency_us_p50 * sum.transactions + one.latency_us_p50 * one.transactions;
+    sum.latency_us_p50 = weighted.checked_div(transactions).unwrap_or(0);
+    sum.second = one.second;
+    sum.transactions = transactions;
+    sum.commits += one.commits;
+    sum.errors += one.errors;
+    sum.latency_us_max = sum.latency_us_max.max(one.latency_us_max);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(commits: u64, latency_us: u64, errors: &[(u16, u64)]) -> Snapshot {
+        let mut histogram = new_histogram();
+        histogram.record_n(latency_us, commits).unwrap();
+        let text = encode_histogram(&histogram);
+        Snapshot {
+            window_s: commits as f64,
+            commits,
+            statements: commits * 2,
+            errors: errors.iter().copied().collect(),
+            latency_us: text.clone(),
+            statement_latency_us: [("update".to_owned(), text)].into(),
+            timeline: vec![Second {
+                second: 4,
+                commits,
+                transactions: commits,
+                errors: 0,
+                latency_us_p50: latency_us,
+                latency_us_max: latency_us,
+            }],
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn merging_adds_counts_and_joins_histograms() {
+        let parts = vec![
+            snapshot(3, 100, &[(1213, 2)]),
+            snapshot(1, 500, &[(1213, 1), (0, 4)]),
+        ];
+        let all = merge(parts).unwrap();
+        assert_eq!((all.commits, all.statements, all.window_s), (4, 8, 3.0));
+        assert_eq!(all.errors, [(0, 4), (1213, 3)].into());
+        let latency = decode_histogram(&all.latency_us).unwrap();
+        assert_eq!((latency.len(), latency.max()), (4, 500));
+        let update = decode_histogram(&all.statement_latency_us["update"]).unwrap();
+        assert_eq!(update.len(), 4);
+        let second = all.timeline[0];
+        assert_eq!(all.timeline.len(), 1);
+        assert_eq!((second.transactions, second.latency_us_p50), (4, 200));
+        assert_eq!(second.latency_us_max, 500);
+    }
+
+    #[test]
+    fn nothing_merges_to_nothing_and_broken_text_is_told() {
+        let nothing = merge(Vec::new()).unwrap();
+        assert_eq!((nothing.commits, nothing.timeline.len()), (0, 0));
+        let broken = Snapshot {
+            latency_us: "?".to_owned(),
+            ..Snapshot::default()
+        };
+        assert!(merge(vec![broken]).is_err());
+    }
+}

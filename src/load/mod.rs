@@ -1,0 +1,22 @@
+//! Drives load over MySQL's protocol: a process of its own, one thread, an epoll loop.
+//!
+//! The parent holds a [`Driver`], which tells an `acklab drive` process what to do. There a
+//! `Pool` of `Session`s runs a workload's `Script` against the servers and counts in a `Tally`.
+
+pub mod driver;
+mod handle;
+mod iterate;
+mod job;
+mod keys;
+mod merge;
+mod pool;
+mod session;
+mod stream;
+mod tally;
+mod wire;
+mod workload;
+
+pub use handle::{Driver, mark_all, start_all, stop_all};
+pub use job::{Iterations, Job, Snapshot, decode_histogram, encode_histogram};
+pub use merge::merge;
+pub use workload::setup_statements;

@@ -1,0 +1,299 @@
+//! All sessions of a driver in one epoll loop, on one thread.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use super::job::{Job, Snapshot};
+use super::keys::Draws;
+use super::session::{Progress, Session, Shared};
+use super::stream::tls_config;
+use super::tally::{LOST_CONNECTION, Tally};
+use super::wire::login::Account;
+use super::workload::{Script, SessionState};
+use crate::error::{Error, Result, Tried, breakdown};
+
+/// Sessions that log in at the same time in a closed-loop load: below every server's default
+/// backlog.
+const LOGINS_AT_ONCE: usize = 64;
+/// Enough for most answers in one read.
+const BUFFER_BYTES: usize = 64 << 10;
+const EVENTS_AT_ONCE: usize = 256;
+const FIRST_BACK_OFF: Duration = Duration::from_millis(10);
+/// Doubled this often, 640 ms.
+const BACK_OFF_DOUBLINGS: u32 = 6;
+/// A limited load gives up on a session after this many failed attempts in a row.
+const ATTEMPTS: u32 = 20;
+/// The token of what `watch` watches.
+const WATCHED: u64 = u64::MAX;
+
+/// The sessions of one job.
+pub struct Pool {
+    epoll: Epoll,
+    events: Vec<EpollEvent>,
+    sessions: Vec<Session>,
+    attempts: Vec<u32>,
+    shared: Shared,
+    /// Sessions that were never connected.
+    waiting: VecDeque<usize>,
+    /// Lost sessions, by the time of their next attempt.
+    retries: BinaryHeap<Reverse<(Instant, usize)>>,
+    logging_in: usize,
+    logins_at_once: usize,
+    connected: usize,
+    finished: usize,
+    is_limited: bool,
+    failure: Option<Error>,
+}
+
+impl Pool {
+    /// Sessions for `job`, not connected yet; with a limit each runs that many transactions and
+    /// all connect at once, else without end.
+    pub fn new(job: &Job, script: Script, limit: Option<u64>, now: Instant) -> Result<Self> {
+        if job.targets.is_empty() {
+            return Err(breakdown("drive load", "no server was given"));
+        }
+        let count = job.connections as usize;
+        let session = |index: usize| {
+            let stream = u64::from(job.driver) << 32 | index as u64;
+            let source = SessionState {
+                draws: Draws::new(job.seed, stream),
+                position: 0,
+            };
+            Session::new(job.targets[index % job.targets.len()], source, limit)
+        };
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
+        Ok(Pool {
+            epoll: epoll.tried(|| "make an epoll instance".to_owned())?,
+            events: vec![EpollEvent::empty(); EVENTS_AT_ONCE],
+            sessions: (0..count).map(session).collect(),
+            attempts: vec![0; count],
+            shared: shared(job, script, now),
+            waiting: (0..count).collect(),
+            retries: BinaryHeap::new(),
+            logging_in: 0,
+            logins_at_once: if limit.is_some() {
+                count
+            } else {
+                LOGINS_AT_ONCE
+            },
+            connected: 0,
+            finished: 0,
+            is_limited: limit.is_some(),
+            failure: None,
+        })
+    }
+
+    /// `turn` also returns when this can be read, and says so.
+    pub fn watch(&self, readable: impl AsFd) -> Result<()> {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, WATCHED);
+        let added = self.epoll.add(readable, event);
+        added.tried(|| "watch the driver's input".to_owned())
+    }
+
+    /// Number of sessions that became ready at least once.
+    pub fn connected(&self) -> usize {
+        self.connected
+    }
+
+    /// Whether every session has been ready.
+    pub fn all_connected(&self) -> bool {
+        self.connected == self.sessions.len()
+    }
+
+    /// Whether every session has ended as it should.
+    pub fn all_finished(&self) -> bool {
+        self.finished == self.sessions.len()
+    }
+
+    /// What keeps the load from running at all.
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
+    /// Everything since the last mark; begins a new window.
+    pub fn mark(&mut self) -> Snapshot {
+        let mut snapshot = self.shared.tally.snapshot(Instant::now());
+        snapshot.unique_next = self.shared.script.source.unique_next();
+        snapshot
+    }
+
+    /// No new transactions from now on; sessions without one are closed.
+    pub fn begin_stop(&mut self) {
+        self.shared.is_stopping = true;
+        self.waiting.clear();
+        self.retries.clear();
+        for session in self.sessions.iter_mut().filter(|s| !s.is_ready()) {
+            session.close();
+        }
+        self.logging_in = 0;
+    }
+
+    /// Whether a session still has a connection.
+    pub fn is_busy(&self) -> bool {
+        self.sessions.iter().any(|session| !session.is_closed())
+    }
+
+    /// Closes what has not ended by itself, its transactions unanswered.
+    pub fn abandon(&mut self) {
+        for session in self.sessions.iter_mut().filter(|s| !s.is_closed()) {
+            session.close();
+            self.shared.tally.unanswered();
+        }
+    }
+
+    /// Waits for sockets, at most until `deadline`, and moves their sessions. Tells whether what
+    /// is watched can be read.
+    pub fn turn(&mut self, deadline: Option<Instant>) -> Result<bool> {
+        self.connect_waiting();
+        let timeout = self.timeout(deadline);
+        let mut events = std::mem::take(&mut self.events);
+        let count = match self.epoll.wait(&mut events, timeout) {
+            Ok(count) => count,
+            Err(nix::errno::Errno::EINTR) => 0,
+            Err(errno) => return Err(breakdown("wait for sockets", errno.to_string())),
+        };
+        let mut is_watched = false;
+        for event in &events[..count] {
+            match event.data() {
+                WATCHED => is_watched = true,
+                index => self.advance(index as usize),
+            }
+        }
+        self.events = events;
+        Ok(is_watched)
+    }
+
+    fn timeout(&self, deadline: Option<Instant>) -> EpollTimeout {
+        let retry = self.retries.peek().map(|Reverse((due, _))| *due);
+        let Some(due) = [deadline, retry].into_iter().flatten().min() else {
+            return EpollTimeout::NONE;
+        };
+        // Rounded up, so that a due time has come when the wait ends.
+        let left = due.saturating_duration_since(Instant::now());
+        let ms = left.as_micros().div_ceil(1000).min(60_000) as u16;
+        EpollTimeout::from(ms)
+    }
+
+    fn connect_waiting(&mut self) {
+        let now = Instant::now();
+        while let Some(Reverse((due, index))) = self.retries.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.retries.pop();
+            self.connect(index);
+        }
+        while self.logging_in < self.logins_at_once {
+            let Some(index) = self.waiting.pop_front() else {
+                return;
+            };
+            self.connect(index);
+        }
+    }
+
+    fn connect(&mut self, index: usize) {
+        self.logging_in += 1;
+        let flags = EpollFlags::EPOLLIN
+            | EpollFlags::EPOLLOUT
+            | EpollFlags::EPOLLRDHUP
+            | EpollFlags::EPOLLET;
+        let event = EpollEvent::new(flags, index as u64);
+        let watched = match self.sessions[index].connect() {
+            Ok(socket) => self.epoll.add(socket, event).map_err(std::io::Error::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = watched {
+            self.sessions[index].close();
+            self.logging_in -= 1;
+            self.refused(index, 0, &error.to_string());
+        }
+    }
+
+    fn advance(&mut self, index: usize) {
+        let was_ready = self.sessions[index].is_ready();
+        let was_closed = self.sessions[index].is_closed();
+        if was_closed {
+            return;
+        }
+        let progress = self.sessions[index].advance(&mut self.shared);
+        let is_login_over = !was_ready && progress != Progress::Going;
+        self.logging_in -= usize::from(is_login_over);
+        match progress {
+            Progress::Going => {}
+            Progress::Ready => self.ready(index),
+            Progress::Finished => {
+                if !was_ready {
+                    self.ready(index);
+                }
+                self.finished += 1;
+            }
+            Progress::Lost { .. } if was_ready => self.lost(index),
+            Progress::Lost { code, text } => self.refused(index, code, &text),
+        }
+    }
+
+    fn ready(&mut self, index: usize) {
+        // Zero attempts since it was last ready, and never before: its first time.
+        let is_first = self.attempts[index] == 0;
+        self.attempts[index] = 1;
+        if is_first {
+            self.connected += 1;
+            if self.all_connected() {
+                self.shared.tally.connected(Instant::now());
+            }
+        }
+    }
+
+    fn lost(&mut self, index: usize) {
+        self.shared.tally.error(Instant::now(), LOST_CONNECTION);
+        self.attempts[index] = 1;
+        self.retry(index);
+    }
+
+    /// A login that did not succeed: fatal before the load runs, data afterwards.
+    fn refused(&mut self, index: usize, code: u16, text: &str) {
+        let attempts = self.attempts[index];
+        if attempts == 0 || (self.is_limited && attempts > ATTEMPTS) {
+            let target = self.sessions[index].target();
+            let ready = self.connected;
+            let tried = format!("connect session {index} to {target} ({ready} are connected)");
+            self.failure = Some(breakdown(tried, format!("{text} (code {code})")));
+            return;
+        }
+        if code != 0 {
+            self.shared.tally.error(Instant::now(), code);
+        }
+        self.attempts[index] += 1;
+        self.retry(index);
+    }
+
+    fn retry(&mut self, index: usize) {
+        if self.shared.is_stopping {
+            return;
+        }
+        let doublings = (self.attempts[index] - 1).min(BACK_OFF_DOUBLINGS);
+        let due = Instant::now() + FIRST_BACK_OFF * 2u32.pow(doublings);
+        self.retries.push(Reverse((due, index)));
+    }
+}
+
+fn shared(job: &Job, script: Script, now: Instant) -> Shared {
+    let tally = Tally::new(now, &script.kinds);
+    Shared {
+        account: Account {
+            user: job.user.clone(),
+            password: job.password.clone(),
+            database: job.database.clone(),
+            tls: job.tls,
+        },
+        tls: job.tls.then(tls_config),
+        script,
+        tally,
+        is_stopping: false,
+        buffer: vec![0; BUFFER_BYTES],
+    }
+}

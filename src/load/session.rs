@@ -1,0 +1,370 @@
+//! One session: a state machine from connecting to the last transaction, moved by its socket.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustls::ClientConfig;
+
+use super::stream::Stream;
+use super::tally::Tally;
+use super::wire::answer::{Answer, Ended};
+use super::wire::encode;
+use super::wire::frame::Frames;
+use super::wire::login::{Account, Login, Step};
+use super::workload::{Plan, Script, SessionState, Template};
+
+/// The server cannot prepare this kind of statement: it is run as text, as sysbench does.
+const UNSUPPORTED_PREPARED: u16 = 1295;
+
+/// What all sessions of a driver share.
+pub struct Shared {
+    pub account: Account,
+    pub tls: Option<Arc<ClientConfig>>,
+    pub script: Script,
+    pub tally: Tally,
+    /// No new transactions.
+    pub is_stopping: bool,
+    /// Where sockets are read into.
+    pub buffer: Vec<u8>,
+}
+
+/// What became of a session when its socket moved it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on.
+    Going,
+    /// It has just become ready, and goes on.
+    Ready,
+    /// It has ended as it should.
+    Finished,
+    /// The connection is lost, or was refused: the server's code, or 0.
+    Lost { code: u16, text: String },
+}
+
+enum State {
+    Closed,
+    Connecting,
+    Login(Box<(Login, Frames)>),
+    Preparing(usize),
+    Running(usize),
+    RollingBack,
+}
+
+/// A statement prepared in this session.
+#[derive(Clone, Copy)]
+struct Prepared {
+    id: u32,
+    /// Its parameters' types have been sent.
+    is_bound: bool,
+}
+
+/// One session. It outlives its connections.
+pub struct Session {
+    target: SocketAddr,
+    stream: Option<Stream>,
+    state: State,
+    answer: Answer,
+    prepared: Vec<Option<Prepared>>,
+    source: SessionState,
+    plan: Plan,
+    out: Vec<u8>,
+    transaction_start: Instant,
+    statement_start: Instant,
+    changed_rows: u64,
+    /// Transactions still to run; `None` for no end.
+    left: Option<u64>,
+}
+
+/// Why a session's connection cannot go on.
+enum Stop {
+    Lost { code: u16, text: String },
+    Finished,
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Lost {
+            code: 0,
+            text: error.to_string(),
+        }
+    }
+}
+
+fn lost(code: u16, text: &str) -> Stop {
+    let text = text.to_owned();
+    Stop::Lost { code, text }
+}
+
+impl Session {
+    /// A session that is not connected yet.
+    pub fn new(target: SocketAddr, source: SessionState, left: Option<u64>) -> Self {
+        let now = Instant::now();
+        Session {
+            target,
+            stream: None,
+            state: State::Closed,
+            answer: Answer::new(false),
+            prepared: Vec::new(),
+            source,
+            plan: Plan::default(),
+            out: Vec::new(),
+            transaction_start: now,
+            statement_start: now,
+            changed_rows: 0,
+            left,
+        }
+    }
+
+    /// The server it connects to.
+    pub fn target(&self) -> SocketAddr {
+        self.target
+    }
+
+    /// Begins to connect; the socket is to be watched.
+    pub fn connect(&mut self) -> io::Result<BorrowedFd<'_>> {
+        self.state = State::Connecting;
+        let stream: &Stream = self.stream.insert(Stream::connect(self.target)?);
+        Ok(stream.as_fd())
+    }
+
+    /// Whether it has logged in and prepared its statements.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.state, State::Running(_) | State::RollingBack)
+    }
+
+    /// Whether it has no connection.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Drops the connection as it is.
+    pub fn close(&mut self) {
+        self.stream = None;
+        self.state = State::Closed;
+    }
+
+    /// Does all that its socket allows.
+    pub fn advance(&mut self, shared: &mut Shared) -> Progress {
+        let was_ready = self.is_ready();
+        let buffer = mem::take(&mut shared.buffer);
+        let (stopped, buffer) = self.pump(shared, buffer);
+        shared.buffer = buffer;
+        match stopped {
+            Ok(()) if !was_ready && self.is_ready() => Progress::Ready,
+            Ok(()) => Progress::Going,
+            Err(Stop::Finished) => {
+                self.close();
+                Progress::Finished
+            }
+            Err(Stop::Lost { code, text }) => {
+                self.close();
+                Progress::Lost { code, text }
+            }
+        }
+    }
+
+    fn pump(&mut self, shared: &mut Shared, mut buffer: Vec<u8>) -> (Result<(), Stop>, Vec<u8>) {
+        let result = self.pump_into(shared, &mut buffer);
+        (result, buffer)
+    }
+
+    fn pump_into(&mut self, shared: &mut Shared, buffer: &mut [u8]) -> Result<(), Stop> {
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
+        if matches!(self.state, State::Connecting) {
+            stream.connected()?;
+            // The greeting fits any real server's; a longer one is cut and then refused.
+            self.state = State::Login(Box::new((Login::default(), Frames::new(buffer.len()))));
+        }
+        stream.flush()?;
+        loop {
+            let Some(stream) = &mut self.stream else {
+                return Ok(());
+            };
+            let count = match stream.read(buffer) {
+                Ok(0) => return Err(lost(0, "the server closed the connection")),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            // A short read has emptied the socket; later bytes raise a new edge.
+            let is_drained = count < buffer.len() && stream.is_plain();
+            self.feed(shared, &buffer[..count])?;
+            if is_drained {
+                return Ok(());
+            }
+        }
+    }
+
+    fn feed(&mut self, shared: &mut Shared, bytes: &[u8]) -> Result<(), Stop> {
+        if matches!(self.state, State::Login(_)) {
+            return self.login(shared, bytes);
+        }
+        match self.answer.feed(bytes) {
+            Some(ended) => self.ended(shared, ended),
+            None => Ok(()),
+        }
+    }
+
+    fn login(&mut self, shared: &mut Shared, mut bytes: &[u8]) -> Result<(), Stop> {
+        loop {
+            let State::Login(login) = &mut self.state else {
+                return Ok(());
+            };
+            let (login, frames) = &mut **login;
+            let Some(packet) = frames.next(&mut bytes) else {
+                return Ok(());
+            };
+            let step = login.packet(&shared.account, packet);
+            self.login_step(shared, step)?;
+        }
+    }
+
+    fn login_step(&mut self, shared: &mut Shared, step: Step) -> Result<(), Stop> {
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
+        match step {
+            Step::Wait => Ok(()),
+            Step::Send(bytes) => Ok(stream.send(&bytes)?),
+            Step::StartTls(request, response) => {
+                stream.send(&request)?;
+                let config = shared.tls.clone();
+                stream.start_tls(config.ok_or_else(|| lost(0, "TLS is not set up"))?)?;
+                Ok(stream.send(&response)?)
+            }
+            Step::Done { deprecate_eof } => {
+                self.answer = Answer::new(deprecate_eof);
+                self.prepared.clear();
+                self.prepared.resize(shared.script.statements.len(), None);
+                self.prepare_from(shared, 0)
+            }
+            Step::Refused { code, text } => Err(Stop::Lost { code, text }),
+        }
+    }
+
+    /// Prepares the next statement at or after `first`; begins the load when there is none.
+    fn prepare_from(&mut self, shared: &mut Shared, first: usize) -> Result<(), Stop> {
+        let statements = &shared.script.statements;
+        let next = (first..statements.len()).find(|&index| statements[index].prepared);
+        let Some(index) = next else {
+            return self.next_transaction(shared, Instant::now());
+        };
+        self.out.clear();
+        encode::prepare(&mut self.out, &statements[index].sql());
+        self.answer.expect_prepared();
+        self.state = State::Preparing(index);
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<(), Stop> {
+        match &mut self.stream {
+            Some(stream) => Ok(stream.send(&self.out)?),
+            None => Ok(()),
+        }
+    }
+
+    fn ended(&mut self, shared: &mut Shared, ended: Ended) -> Result<(), Stop> {
+        match (&self.state, ended) {
+            (_, Ended::Garbled) => Err(lost(0, "the server's answer is not MySQL's protocol")),
+            (&State::Preparing(index), ended) => self.prepared(shared, index, ended),
+            (&State::Running(step), Ended::Well { changed_rows }) => {
+                self.statement_ended(shared, step, changed_rows)
+            }
+            (&State::Running(step), Ended::Failed { code, .. }) => self.failed(shared, step, code),
+            (State::RollingBack, _) => self.next_transaction(shared, Instant::now()),
+            _ => Err(lost(0, "an answer to nothing")),
+        }
+    }
+
+    fn prepared(&mut self, shared: &mut Shared, index: usize, ended: Ended) -> Result<(), Stop> {
+        match ended {
+            Ended::Prepared { id } => {
+                let is_bound = false;
+                self.prepared[index] = Some(Prepared { id, is_bound });
+            }
+            Ended::Failed { code, .. } if code == UNSUPPORTED_PREPARED => {}
+            Ended::Failed { code, text } => {
+                let sql = shared.script.statements[index].sql();
+                let sql = String::from_utf8_lossy(&sql);
+                return Err(lost(code, &format!("preparing `{sql}`: {text}")));
+            }
+            _ => return Err(lost(0, "an odd answer to a preparation")),
+        }
+        self.prepare_from(shared, index + 1)
+    }
+
+    fn statement_ended(
+        &mut self,
+        shared: &mut Shared,
+        step: usize,
+        changed_rows: u64,
+    ) -> Result<(), Stop> {
+        let now = Instant::now();
+        let kind = shared.script.statements[self.plan.statement(step)].kind;
+        shared.tally.statement(kind, now - self.statement_start);
+        self.changed_rows += changed_rows;
+        if step + 1 < self.plan.len() {
+            return self.send_step(shared, step + 1, now);
+        }
+        let latency = now - self.transaction_start;
+        shared.tally.transaction(now, latency, self.changed_rows);
+        self.next_transaction(shared, now)
+    }
+
+    fn failed(&mut self, shared: &mut Shared, step: usize, code: u16) -> Result<(), Stop> {
+        let now = Instant::now();
+        shared.tally.error(now, code);
+        if !self.plan.is_explicit || step == 0 {
+            return self.next_transaction(shared, now);
+        }
+        self.out.clear();
+        encode::query(&mut self.out, b"ROLLBACK");
+        self.answer.expect_result();
+        self.state = State::RollingBack;
+        self.send()
+    }
+
+    fn next_transaction(&mut self, shared: &mut Shared, now: Instant) -> Result<(), Stop> {
+        if shared.is_stopping || self.left == Some(0) {
+            self.out.clear();
+            encode::quit(&mut self.out);
+            self.send()?;
+            return Err(Stop::Finished);
+        }
+        self.left = self.left.map(|left| left - 1);
+        self.plan.clear();
+        shared.script.source.draw(&mut self.source, &mut self.plan);
+        self.source.position += 1;
+        self.changed_rows = 0;
+        self.transaction_start = now;
+        self.send_step(shared, 0, now)
+    }
+
+    fn send_step(&mut self, shared: &Shared, step: usize, now: Instant) -> Result<(), Stop> {
+        let index = self.plan.statement(step);
+        self.encode(&shared.script.statements[index], index, step);
+        self.answer.expect_result();
+        self.state = State::Running(step);
+        self.statement_start = now;
+        self.send()
+    }
+
+    fn encode(&mut self, template: &Template, index: usize, step: usize) {
+        self.out.clear();
+        let values = self.plan.values(step);
+        match &mut self.prepared[index] {
+            Some(prepared) => {
+                encode::execute(&mut self.out, prepared.id, values, !prepared.is_bound);
+                prepared.is_bound = true;
+            }
+            None => encode::query_with(&mut self.out, &template.pieces, values),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Counts and latencies of one driver, by window and by second.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::job::{Snapshot, encode_histogram, new_histogram};
+use crate::record::Second;
+
+/// The code under which a lost connection is counted.
+pub const LOST_CONNECTION: u16 = 0;
+
+/// What happened since the last snapshot.
+pub struct Tally {
+    started: Instant,
+    window_start: Instant,
+    counts: Snapshot,
+    latency_us: Histogram<u64>,
+    kinds: Vec<(String, Histogram<u64>)>,
+    second: Second,
+    second_end: Instant,
+    second_latency_us: Histogram<u64>,
+}
+
+impl Tally {
+    /// Begins at `now`; `kinds` names the kinds of statement by their index.
+    pub fn new(now: Instant, kinds: &[String]) -> Self {
+        Tally {
+            started: now,
+            window_start: now,
+            counts: Snapshot::default(),
+            latency_us: new_histogram(),
+            kinds: kinds.iter().map(|k| (k.clone(), new_histogram())).collect(),
+            second: Second::default(),
+            second_end: now + Duration::from_secs(1),
+            second_latency_us: new_histogram(),
+        }
+    }
+
+    /// A statement of this kind ended well.
+    pub fn statement(&mut self, kind: usize, latency: Duration) {
+        self.counts.statements += 1;
+        self.kinds[kind].1.saturating_record(micros(latency));
+    }
+
+    /// A transaction ended well at `now`, having changed this many rows.
+    pub fn transaction(&mut self, now: Instant, latency: Duration, changed_rows: u64) {
+        self.close_seconds(now);
+        let commit = u64::from(changed_rows > 0);
+        self.counts.commits += commit;
+        self.counts.unchanged += 1 - commit;
+        self.second.commits += commit;
+        self.second.transactions += 1;
+        let latency_us = micros(latency);
+        self.latency_us.saturating_record(latency_us);
+        self.second_latency_us.saturating_record(latency_us);
+    }
+
+    /// A transaction failed at `now`.
+    pub fn error(&mut self, now: Instant, code: u16) {
+        self.close_seconds(now);
+        self.second.errors += 1;
+        *self.counts.errors.entry(code).or_default() += 1;
+    }
+
+    /// A transaction's connection was closed before its answer came.
+    pub fn unanswered(&mut self) {
+        self.counts.unanswered += 1;
+    }
+
+    /// All sessions are connected at `now`.
+    pub fn connected(&mut self, now: Instant) {
+        self.counts.connected_s = (now - self.started).as_secs_f64();
+    }
+
+    /// Everything since the last snapshot; a new window begins at `now`.
+    pub fn snapshot(&mut self, now: Instant) -> Snapshot {
+        self.close_seconds(now);
+        let fresh = Snapshot {
+            connected_s: self.counts.connected_s,
+            ..Snapshot::default()
+        };
+        let mut snapshot = mem::replace(&mut self.counts, fresh);
+        snapshot.window_s = (now - self.window_start).as_secs_f64();
+        self.window_start = now;
+        snapshot.latency_us = take(&mut self.latency_us);
+        snapshot.statement_latency_us = self.take_kinds();
+        snapshot
+    }
+
+    fn take_kinds(&mut self) -> BTreeMap<String, String> {
+        let used = self.kinds.iter_mut().filter(|(_, h)| !h.is_empty());
+        used.map(|(kind, histogram)| (kind.clone(), take(histogram)))
+            .collect()
+    }
+
+    fn close_seconds(&mut self, now: Instant) {
+        while now >= self.second_end {
+            self.close_second();
+        }
+    }
+
+    fn close_second(&mut self) {
+        self.second.latency_us_p50 = self.second_latency_us.value_at_quantile(0.5);
+        self.second.latency_us_max = self.second_latency_us.max();
+        let next = Second {
+            second: self.second.second + 1,
+            ..Second::default()
+        };
+        self.counts
+            .timeline
+            .push(mem::replace(&mut self.second, next));
+        self.second_latency_us.reset();
+        self.second_end += Duration::from_secs(1);
+    }
+}
+
+/// At least 1: the histogram's lowest value.
+fn micros(latency: Duration) -> u64 {
+    (latency.as_micros() as u64).max(1)
+}
+
+fn take(histogram: &mut Histogram<u64>) -> String {
+    let text = encode_histogram(histogram);
+    histogram.reset();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::decode_histogram;
+    use super::*;
+
+    fn at(start: Instant, ms: u64) -> Instant {
+        start + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_snapshot_holds_its_window_only() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        let mut tally = Tally::new(start, &["select".into(), "update".into()]);
+        tally.statement(1, ms(2));
+        tally.transaction(at(start, 100), ms(3), 1);
+        tally.transaction(at(start, 200), ms(5), 0);
+        tally.error(at(start, 300), 1213);
+        tally.connected(at(start, 50));
+        let first = tally.snapshot(at(start, 400));
+        assert_eq!(
+            (first.commits, first.unchanged, first.statements),
+            (1, 1, 1)
+        );
+        assert_eq!(first.errors, [(1213, 1)].into());
+        assert_eq!((first.window_s, first.connected_s), (0.4, 0.05));
+        let latency = decode_histogram(&first.latency_us).unwrap();
+        assert_eq!(latency.len(), 2);
+        assert!(latency.max().abs_diff(5000) <= 4);
+        assert_eq!(
+            first.statement_latency_us.keys().collect::<Vec<_>>(),
+            ["update"]
+        );
+
+        tally.transaction(at(start, 500), ms(1), 7);
+        let second = tally.snapshot(at(start, 700));
+        assert_eq!(
+            (second.commits, second.unchanged, second.statements),
+            (1, 0, 0)
+        );
+        assert!(second.errors.is_empty() && second.timeline.is_empty());
+        assert_eq!(decode_histogram(&second.latency_us).unwrap().len(), 1);
+        assert_eq!(second.connected_s, 0.05);
+    }
+
+    #[test]
+    fn the_timeline_has_whole_seconds_silent_ones_too() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        let mut tally = Tally::new(start, &[]);
+        tally.transaction(at(start, 900), ms(1), 1);
+        let first = tally.snapshot(at(start, 950));
+        assert!(first.timeline.is_empty());
+        tally.transaction(at(start, 990), ms(9), 0);
+        tally.error(at(start, 3100), LOST_CONNECTION);
+        let second = tally.snapshot(at(start, 4000));
+        let rows: Vec<_> = second
+            .timeline
+            .iter()
+            .map(|s| (s.second, s.commits))
+            .collect();
+        assert_eq!(rows, [(0, 1), (1, 0), (2, 0), (3, 0)]);
+        assert_eq!(second.timeline[0].transactions, 2);
+        assert_eq!(second.timeline[0].latency_us_p50, 1000);
+        assert!(second.timeline[0].latency_us_max.abs_diff(9000) < 9);
+        assert_eq!(second.timeline[3].errors, 1);
+    }
+}

@@ -1,0 +1,318 @@
+//! Workloads as scripts: statements known beforehand, and a source that draws one transaction
+//! after the other from them.
+
+pub mod custom;
+pub mod mysqlslap;
+pub mod sysbench;
+
+use std::ops::Range;
+
+use super::keys::Draws;
+use super::wire::encode;
+use crate::error::{Result, breakdown};
+use crate::study::Workload;
+
+/// A statement that a session may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// Index into the script's kinds.
+    pub kind: usize,
+    /// The SQL, cut at its `?`s.
+    pub pieces: Vec<Vec<u8>>,
+    /// Run as a prepared statement, if the server can prepare it.
+    pub prepared: bool,
+}
+
+impl Template {
+    /// The SQL with a `?` for each parameter, as the server prepares it.
+    pub fn sql(&self) -> Vec<u8> {
+        self.pieces.join(&b'?')
+    }
+}
+
+/// Everything that sessions need to know of a workload.
+pub struct Script {
+    pub statements: Vec<Template>,
+    /// Kinds of statement, for the histograms: `select`, `update`, `commit`…
+    pub kinds: Vec<String>,
+    pub source: Box<dyn Source>,
+}
+
+/// Draws transactions.
+pub trait Source {
+    /// Fills `plan`, which is empty, with the next transaction of this session.
+    fn draw(&self, session: &mut SessionState, plan: &mut Plan);
+
+    /// How far `unique` parameters have counted.
+    fn unique_next(&self) -> u64 {
+        0
+    }
+}
+
+/// What a source remembers of each session.
+pub struct SessionState {
+    pub draws: Draws,
+    /// Transactions drawn so far.
+    pub position: u64,
+}
+
+/// One transaction, to be run statement by statement.
+#[derive(Debug, Default)]
+pub struct Plan {
+    steps: Vec<PlannedStep>,
+    values: Vec<PlannedValue>,
+    bytes: Vec<u8>,
+    /// Begins with BEGIN: an error must be followed by ROLLBACK.
+    pub is_explicit: bool,
+}
+
+#[derive(Debug, Clone)]
+struct PlannedStep {
+    statement: usize,
+    values: Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum PlannedValue {
+    Int(i32),
+    BigInt(i64),
+    Text(Range<usize>),
+}
+
+impl Plan {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.values.clear();
+        self.bytes.clear();
+        self.is_explicit = false;
+    }
+
+    /// Adds a statement; values added after it are its.
+    pub fn step(&mut self, statement: usize) {
+        let end = self.values.len();
+        self.steps.push(PlannedStep {
+            statement,
+            values: end..end,
+        });
+    }
+
+    /// Adds a 32-bit number to the last statement.
+    pub fn int(&mut self, number: i64) {
+        self.value(PlannedValue::Int(number as i32));
+    }
+
+    /// Adds a 64-bit number to the last statement.
+    pub fn big_int(&mut self, number: i64) {
+        self.value(PlannedValue::BigInt(number));
+    }
+
+    /// Adds what `write` appends as a text to the last statement.
+    pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.value(PlannedValue::Text(start..self.bytes.len()));
+    }
+
+    fn value(&mut self, value: PlannedValue) {
+        self.values.push(value);
+        if let Some(step) = self.steps.last_mut() {
+            step.values.end = self.values.len();
+        }
+    }
+
+    /// Number of statements.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether nothing is planned.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The statement of a step, as an index into the script's.
+    pub fn statement(&self, step: usize) -> usize {
+        self.steps[step].statement
+    }
+
+    /// The values of a step.
+    pub fn values(&self, step: usize) -> impl Iterator<Item = encode::Value<'_>> + Clone {
+        let values = &self.values[self.steps[step].values.clone()];
+        values.iter().map(|value| match value {
+            PlannedValue::Int(number) => encode::Value::Int(*number),
+            PlannedValue::BigInt(number) => encode::Value::BigInt(*number),
+            PlannedValue::Text(range) => encode::Value::Text(&self.bytes[range.clone()]),
+        })
+    }
+}
+
+/// Statements that make and fill what a workload needs in the current database. mysqlslap's
+/// workloads make their own at each iteration.
+pub fn setup_statements(workload: &Workload, seed: u64) -> Box<dyn Iterator<Item = String>> {
+    match workload {
+        Workload::Sysbench {
+            tables, table_size, ..
+        } => Box::new(sysbench::setup(*tables, *table_size, seed)),
+        Workload::Mysqlslap { .. } => Box::new(std::iter::empty()),
+        Workload::Custom { setup, .. } => Box::new(setup.clone().into_iter()),
+    }
+}
+
+/// Numbers of `unique` parameters that this driver may use: `from + driver`, then every
+/// `drivers`-th.
+#[derive(Debug, Clone, Copy)]
+pub struct UniqueNumbers {
+    pub from: u64,
+    pub driver: u32,
+    pub drivers: u32,
+}
+
+/// The script of a closed-loop workload. mysqlslap's need the ids of their rows and are made by
+/// `mysqlslap::script` at each iteration.
+pub fn script(workload: &Workload, unique: UniqueNumbers) -> Result<Script> {
+    match workload {
+        Workload::Sysbench {
+            load,
+            tables,
+            table_size,
+            prepared,
+        } => Ok(sysbench::script(*load, *tables, *table_size, *prepared)),
+        Workload::Mysqlslap { .. } => Err(breakdown(
+            format!("start {}", workload.label()),
+            "mysqlslap's workloads run in iterations, not in a closed loop without end",
+        )),
+        Workload::Custom {
+            transactions,
+            prepared,
+            ..
+        } => custom::script(transactions, *prepared, unique),
+    }
+}
+
+/// The kind of a statement: its first word in lower case.
+pub fn kind_of(sql: &str) -> String {
+    let word = sql
+        .trim_start_matches(|c: char| !c.is_alphabetic())
+        .split(|c: char| !c.is_alphabetic())
+        .next()
+        .unwrap_or_default();
+    word.to_lowercase()
+}
+
+/// Collects a script's statements and their kinds.
+#[derive(Default)]
+pub struct ScriptBuilder {
+    statements: Vec<Template>,
+    kinds: Vec<String>,
+}
+
+impl ScriptBuilder {
+    /// Adds a statement cut at its parameters; tells its index.
+    pub fn add(&mut self, pieces: Vec<Vec<u8>>, prepared: bool) -> usize {
+        let kind = kind_of(&String::from_utf8_lossy(&pieces[0]));
+        let known = self.kinds.iter().position(|k| *k == kind);
+        let kind = known.unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        });
+        self.statements.push(Template {
+            kind,
+            pieces,
+            prepared,
+        });
+        self.statements.len() - 1
+    }
+
+    /// Adds SQL whose every `?` is a parameter.
+    pub fn add_sql(&mut self, sql: &str, prepared: bool) -> usize {
+        let pieces = sql.split('?').map(|piece| piece.as_bytes().to_vec());
+        self.add(pieces.collect(), prepared)
+    }
+
+    /// The script.
+    pub fn build(self, source: Box<dyn Source>) -> Script {
+        Script {
+            statements: self.statements,
+            kinds: self.kinds,
+            source,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::super::wire::encode::Value;
+    use super::*;
+
+    /// The SQL of `count` transactions of one session, values written in.
+    pub fn transactions(script: &Script, seed: u64, count: usize) -> Vec<Vec<String>> {
+        let mut session = SessionState {
+            draws: Draws::new(seed, 0),
+            position: 0,
+        };
+        let mut plan = Plan::default();
+        let mut next = || {
+            plan.clear();
+            script.source.draw(&mut session, &mut plan);
+            session.position += 1;
+            (0..plan.len())
+                .map(|step| sql(script, &plan, step))
+                .collect()
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    fn sql(script: &Script, plan: &Plan, step: usize) -> String {
+        let template = &script.statements[plan.statement(step)];
+        let values: Vec<Value> = plan.values(step).collect();
+        assert_eq!(values.len() + 1, template.pieces.len(), "{template:?}");
+        let mut bytes = Vec::new();
+        encode::query_with(&mut bytes, &template.pieces, values.into_iter());
+        String::from_utf8(bytes[5..].to_vec()).unwrap()
+    }
+
+    /// With digits made `N`, so that shapes can be compared.
+    pub fn shape(sql: &str) -> String {
+        let mut shape = String::new();
+        for c in sql.chars() {
+            let c = if c.is_ascii_digit() { 'N' } else { c };
+            if c != 'N' || !shape.ends_with('N') {
+                shape.push(c);
+            }
+        }
+        shape
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_the_first_word() {
+        assert_eq!(kind_of("SELECT c FROM t"), "select");
+        assert_eq!(kind_of("  (select 1)"), "select");
+        assert_eq!(kind_of("COMMIT"), "commit");
+        assert_eq!(kind_of(""), "");
+    }
+
+    #[test]
+    fn plans_keep_the_values_of_each_statement_apart() {
+        let mut plan = Plan::default();
+        plan.step(3);
+        plan.int(1);
+        plan.step(4);
+        plan.step(5);
+        plan.text(|out| out.extend(b"ab"));
+        plan.big_int(2);
+        let values = |step| plan.values(step).collect::<Vec<_>>();
+        assert_eq!(values(0), [encode::Value::Int(1)]);
+        assert_eq!(values(1), []);
+        assert_eq!(
+            values(2),
+            [encode::Value::Text(b"ab"), encode::Value::BigInt(2)]
+        );
+        assert_eq!((plan.len(), plan.statement(2)), (3, 5));
+    }
+}
