@@ -40,6 +40,16 @@ pub fn decode(text: &str) -> Result<Histogram<u64>> {
         .tried(what)
 }
 
+/// The histogram that the text of an opened record holds; [`Record::open`] has checked it.
+///
+/// # Panics
+/// If `text` is no histogram.
+///
+/// [`Record::open`]: super::store::Record::open
+pub fn checked(text: &str) -> Histogram<u64> {
+    decode(text).expect("histograms are checked when a record is opened")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

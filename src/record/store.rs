@@ -155,15 +155,38 @@ impl Record {
         check_is_record(path, &connection)?;
         let (header, finished) = read_header(&connection).map_err(|e| unreadable(path, &e))?;
         let bodies = read_bodies(&connection).map_err(|error| unreadable(path, &error))?;
-        let damaged = |error: serde_json::Error| damaged(path, &error.to_string());
-        Ok(Record {
-            header: serde_json::from_str(&header).map_err(damaged)?,
+        let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
+        let record = Record {
+            header: serde_json::from_str(&header).map_err(unsound)?,
             measurements: bodies
                 .iter()
-                .map(|body| serde_json::from_str(body).map_err(damaged))
+                .map(|body| serde_json::from_str(body).map_err(unsound))
                 .collect::<Result<_>>()?,
             finished,
-        })
+        };
+        record.check().map_err(|status| damaged(path, &status))?;
+        Ok(record)
+    }
+}
+
+impl Record {
+    /// What every reader relies on: indices that point somewhere, histograms that can be read.
+    fn check(&self) -> std::result::Result<(), String> {
+        let modes = self.header.study.modes.len();
+        if let Some(cell) = self.header.cells.iter().find(|cell| cell.mode >= modes) {
+            return Err(format!("cell {} is of a mode that is not there", cell.id));
+        }
+        for measurement in &self.measurements {
+            let (round, cell) = (measurement.round, measurement.cell);
+            if cell >= self.header.cells.len() {
+                return Err(format!(
+                    "a measurement is of cell {cell}, which is not there"
+                ));
+            }
+            histogram::decode(&measurement.latency_us)
+                .map_err(|error| format!("cell {cell}, round {round}: {error}"))?;
+        }
+        Ok(())
     }
 }
 
@@ -180,6 +203,7 @@ fn body_of(measurement: &Measurement) -> Result<String> {
     };
     let body = serde_json::to_string(measurement).tried(what)?;
     serde_json::from_str::<Measurement>(&body).tried(what)?;
+    histogram::decode(&measurement.latency_us)?;
     Ok(body)
 }
 

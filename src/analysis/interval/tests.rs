@@ -5,6 +5,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::*;
 
 type Random = ChaCha8Rng;
+/// Draws one value of noise.
+type Shape = fn(&mut Random) -> f64;
 
 fn even(random: &mut Random) -> f64 {
     random.random_range(f64::MIN_POSITIVE..1.0)
@@ -45,7 +47,7 @@ fn disturbed(random: &mut Random, share: f64, shift: f64) -> f64 {
 }
 
 /// Noise in log rate, of median zero. `shift` puts the median of disturbed noise there.
-const SHAPES: [(&str, fn(&mut Random) -> f64); 9] = [
+const SHAPES: [(&str, Shape); 9] = [
     ("normal", normal),
     ("even", |random| even(random) - 0.5),
     ("laplace", laplace),
@@ -68,7 +70,7 @@ fn share(seed: u64, mut holds: impl FnMut(&mut Random) -> bool) -> f64 {
 }
 
 /// How often the interval over `rounds` holds a true rate of 750 per s, with 2 % noise.
-fn coverage(rounds: usize, shape: fn(&mut Random) -> f64) -> f64 {
+fn coverage(rounds: usize, shape: Shape) -> f64 {
     share(rounds as u64, |random| {
         let rates: Vec<f64> = (0..rounds)
             .map(|_| 750.0 * (0.02 * shape(random)).exp())

@@ -4,8 +4,44 @@ use std::process::{Command, Stdio};
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::plan::Cell;
 use crate::record::{Host, Lag, LinkTraffic};
-use crate::study::{Network, Study};
+use crate::study::{Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Workload};
+
+fn single() -> ModeSpec {
+    ModeSpec {
+        label: "mysql single".into(),
+        server: "mysql".into(),
+        mode: Mode::Single,
+        nodes: 1,
+        appliers: 4,
+        binary_log: true,
+        spread: false,
+        baseline: None,
+        variables: [].into(),
+        node_variables: [].into(),
+    }
+}
+
+fn cell(number: u32) -> Cell {
+    let workload = Workload::Sysbench {
+        load: SysbenchLoad::UpdateIndex,
+        tables: 1,
+        table_size: 10_000,
+        prepared: true,
+    };
+    Cell {
+        id: format!("cell {number}"),
+        mode: 0,
+        workload,
+        connections: number + 1,
+        distances: Distances {
+            label: "0.25 ms".into(),
+            pairs: vec![("a".into(), "b".into(), Duration::from_micros(250))],
+        },
+        client_site: "a".into(),
+    }
+}
 
 fn header() -> Header {
     Header {
@@ -25,11 +61,11 @@ fn header() -> Header {
             },
             tls: false,
             my_cnf: None,
-            modes: vec![],
+            modes: vec![single()],
             sweeps: vec![],
         },
         study_text: "name = \"small\"".into(),
-        cells: vec![],
+        cells: (0..2).map(cell).collect(),
         command_line: vec!["acklab".into(), "run".into()],
         started_unix_ms: 1,
         acklab_version: "0.1.0".into(),
@@ -137,6 +173,9 @@ fn columns_and_views_answer_sql() {
     );
     assert_eq!(number("SELECT max(lag_ms) FROM lag WHERE node = 'b'"), 1.25);
     assert_eq!(number("SELECT warmup_ms FROM run"), 1500.0);
+    let of_cell = "SELECT connections + 0.0 FROM cell
+                   WHERE label = 'mysql single' AND workload = 'update_index' AND cell = 1";
+    assert_eq!(number(of_cell), 2.0);
 }
 
 #[test]
@@ -175,6 +214,19 @@ fn a_figure_that_is_no_number_never_reaches_the_file() {
     bad.host_busy = f64::NAN;
     assert!(store.append(&bad).is_err());
     assert!(!path.exists());
+}
+
+#[test]
+fn a_damaged_histogram_is_refused_and_a_cell_that_is_not_there_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    let mut bad = measurement(0, 0);
+    bad.latency_us = "nonsense!".into();
+    assert!(store.append(&bad).is_err() && !path.exists());
+    store.append(&measurement(0, 2)).unwrap();
+    let message = given(Record::open(&path).unwrap_err());
+    assert!(message.contains("cell 2, which is not there"), "{message}");
 }
 
 #[test]
