@@ -34,7 +34,9 @@ struct Point {
 }
 
 /// All points of a mode, workload and client site, at one connection.
-struct Group {
+struct Group<'a> {
+    /// Void ones included.
+    all: Vec<&'a Measurement>,
     points: Vec<Point>,
 }
 
@@ -72,6 +74,7 @@ fn anatomy(record: &Record, first: &Cell) -> Anatomy {
             .is_some()
             .then(|| peers::waits_for(&group, &record.header.study.sites, round_trips)),
         per_peer,
+        flags: flags::count(&group.all, terms::per(&first.workload)),
         ..named(&record.header, first)
     }
 }
@@ -89,13 +92,14 @@ fn named(header: &Header, first: &Cell) -> Anatomy {
     }
 }
 
-impl Group {
-    fn of(record: &Record, first: &Cell) -> Group {
-        let is_member =
-            |m: &&Measurement| is_alike(first, &record.header.cells[m.cell]) && !flags::is_void(m);
-        let members = record.measurements.iter().filter(is_member);
+impl<'a> Group<'a> {
+    fn of(record: &'a Record, first: &Cell) -> Group<'a> {
+        let is_member = |m: &&Measurement| is_alike(first, &record.header.cells[m.cell]);
+        let all: Vec<&Measurement> = record.measurements.iter().filter(is_member).collect();
+        let sound = all.iter().filter(|m| !flags::is_void(m));
         Group {
-            points: members.filter_map(point).collect(),
+            points: sound.filter_map(|m| point(m)).collect(),
+            all,
         }
     }
 

@@ -31,7 +31,8 @@ pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Option<Fit> {
             equation
         })
         .collect();
-    let coefficients = solve(equations)?;
+    // Adding zero turns minus zero into zero.
+    let coefficients: Vec<f64> = solve(equations)?.iter().map(|x| x + 0.0).collect();
     let predict =
         |row: &Vec<f64>| -> f64 { row.iter().zip(&coefficients).map(|(x, b)| x * b).sum() };
     let residuals = rows

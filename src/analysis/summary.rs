@@ -209,6 +209,8 @@ pub struct Anatomy {
     pub per_peer: Option<BTreeMap<String, Value>>,
     /// `nearest`, `farthest`, `both`, `nobody`, `undecided`, or the site waited for.
     pub waits_for: Option<String>,
+    /// Doubts about its measurements, void ones included.
+    pub flags: Vec<FlagCount>,
 }
 
 /// A fitted figure with its interval over rounds.

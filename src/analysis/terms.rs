@@ -33,8 +33,8 @@ pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
     let mut settings = Variables::from([
         ("nodes".to_owned(), spec.nodes.to_string()),
         ("appliers".to_owned(), spec.appliers.to_string()),
-        ("binary_log".to_owned(), spec.binary_log.to_string()),
-        ("spread".to_owned(), spec.spread.to_string()),
+        ("binary_log".to_owned(), on_or_off(spec.binary_log)),
+        ("spread".to_owned(), on_or_off(spec.spread)),
     ]);
     settings.extend(mode_settings(&spec.mode));
     settings.extend(spec.variables.clone());
@@ -43,6 +43,10 @@ pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
         settings.extend(variables.iter().map(named));
     }
     settings
+}
+
+fn on_or_off(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
 }
 
 fn mode_settings(mode: &Mode) -> Vec<(String, String)> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::cells::client;
-use super::numbers::{NOTHING, percent, plus_minus, time};
+use super::numbers::{NOTHING, percent, plus_minus, time, time_plus_minus, trips};
 use super::page::{Block, Table};
 use crate::analysis::Summary;
-use crate::analysis::summary::{Anatomy, LackOfFit, Value};
+use crate::analysis::summary::{Anatomy, FlagCount, LackOfFit, Value};
 
 /// Below this chance, and with at least [`BENT_SHARE`], the medians do not lie on a line.
 const BENT_CHANCE: f64 = 0.05;
@@ -76,13 +76,12 @@ fn table(members: &[&Anatomy]) -> Table {
 
 fn row(anatomy: &Anatomy, peers: &BTreeSet<&String>) -> Vec<String> {
     let nothing = || NOTHING.to_owned();
-    let trips = |trips: Value| plus_minus(trips, |n| format!("{n:.2}"));
+    let value = |value: Value| plus_minus(value, trips);
+    let mark = if anatomy.flags.is_empty() { "" } else { " !" };
     let mut row = vec![
-        anatomy.label.clone(),
-        anatomy.round_trips.map_or_else(nothing, trips),
-        anatomy
-            .work_us
-            .map_or_else(nothing, |work| plus_minus(work, time)),
+        format!("{}{mark}", anatomy.label),
+        anatomy.round_trips.map_or_else(nothing, value),
+        anatomy.work_us.map_or_else(nothing, time_plus_minus),
         anatomy.lack_of_fit.map_or_else(nothing, misfit),
         format!("{}, {}", anatomy.distances, anatomy.rounds),
     ];
@@ -90,7 +89,7 @@ fn row(anatomy: &Anatomy, peers: &BTreeSet<&String>) -> Vec<String> {
     row.extend(
         peers
             .iter()
-            .map(|peer| of_peer(peer).map_or_else(nothing, trips)),
+            .map(|peer| of_peer(peer).map_or_else(nothing, value)),
     );
     row.push(anatomy.waits_for.clone().unwrap_or_else(nothing));
     row
@@ -126,6 +125,12 @@ fn said(anatomy: &Anatomy) -> Option<String> {
     };
     let bent = anatomy.lack_of_fit.filter(|lack| is_bent(*lack));
     let bent = bent.map(|_| "its latency is no straight line over RTT: trust no single slope");
-    let parts: Vec<String> = waits.into_iter().chain(bent.map(str::to_owned)).collect();
+    let flag = |f: &FlagCount| format!("! {} {}/{}", f.flag.name(), f.rounds, f.of);
+    let flags = anatomy.flags.iter().map(flag);
+    let parts = waits
+        .into_iter()
+        .chain(bent.map(str::to_owned))
+        .chain(flags);
+    let parts: Vec<String> = parts.collect();
     (!parts.is_empty()).then(|| format!("{}: {}", anatomy.label, parts.join("; ")))
 }

@@ -2,7 +2,8 @@
 //! site, with what was reached first and what it cost below.
 
 use super::numbers::{
-    NOTHING, bytes, count, digits, or_nothing, percent, plus_minus, ratio, time, with_interval,
+    NOTHING, bytes, count, digits, or_nothing, percent, plus_minus_short, ratio, seconds, time,
+    trips, with_interval,
 };
 use super::page::{Block, Table};
 use crate::analysis::Summary;
@@ -76,6 +77,8 @@ impl Group<'_> {
         let mut blocks = vec![Block::Heading(self.heading()), Block::Table(self.reached())];
         let doubts: Vec<String> = self.cells.iter().filter_map(|cell| doubt(cell)).collect();
         blocks.extend(notes(doubts));
+        blocks.extend(self.runs());
+        blocks.push(Block::Space);
         blocks.push(Block::Table(self.costs()));
         blocks.extend(notes(self.asides()));
         blocks
@@ -133,8 +136,6 @@ impl Group<'_> {
             (&versus, false),
             ("p50", false),
             ("p99", false),
-            ("run time", false),
-            ("connecting", false),
         ]);
         table.rows = self.cells.iter().map(|cell| reached_row(cell)).collect();
         table.without_empty_columns()
@@ -147,6 +148,28 @@ impl Group<'_> {
         match words.next() {
             Some(first) if words.all(|word| word == first) => first.to_owned(),
             _ => "baseline".to_owned(),
+        }
+    }
+
+    /// In mysqlslap's manner.
+    fn runs(&self) -> Vec<Block> {
+        let mut table = Table::new(&[
+            ("mode", true),
+            ("to run all queries", false),
+            ("of which connecting", false),
+        ]);
+        let row = |cell: &&CellSummary| {
+            let run = seconds(cell.run_s?);
+            Some(vec![
+                cell.label.clone(),
+                run,
+                or_nothing(cell.connect_share, percent),
+            ])
+        };
+        table.rows = self.cells.iter().filter_map(row).collect();
+        match table.rows.is_empty() {
+            true => vec![],
+            false => vec![Block::Space, Block::Table(table)],
         }
     }
 
@@ -166,7 +189,6 @@ impl Group<'_> {
             ("packets\nrepl.", false),
             ("lag\np50", false),
             ("lag\nmax", false),
-            ("idle lab,\nper s", false),
         ]);
         table.rows = self.cells.iter().map(|cell| self.costs_row(cell)).collect();
         table.without_empty_columns()
@@ -177,7 +199,6 @@ impl Group<'_> {
         let replicas: Vec<f64> = cpu.replicas.iter().map(|replica| replica.cpu_us).collect();
         let worst =
             |lags: Vec<f64>| or_nothing(lags.into_iter().reduce(f64::max), |ms| time(ms * 1e3));
-        let idle: f64 = cell.cpu_us_per_s_idle.values().sum();
         let replicated = |figure: Option<f64>, format: &dyn Fn(f64) -> String| {
             or_nothing(figure.filter(|figure| *figure > 0.0), format)
         };
@@ -192,7 +213,6 @@ impl Group<'_> {
             replicated(cell.packets_per_commit.replication, &|n| digits(n, 2)),
             worst(cell.lag_ms.iter().filter_map(|lag| lag.p50).collect()),
             worst(cell.lag_ms.iter().filter_map(|lag| lag.max).collect()),
-            or_nothing((idle > 0.0).then_some(idle), time),
         ]
     }
 
@@ -204,20 +224,32 @@ impl Group<'_> {
         };
         let anatomy = self.summary.anatomy.iter().find(is_it);
         let anatomy = anatomy.filter(|_| cell.connections == 1 && is_measured(cell));
-        let trips = anatomy.and_then(|anatomy| anatomy.round_trips);
-        trips.map_or_else(
-            || NOTHING.to_owned(),
-            |trips| plus_minus(trips, |n| format!("{n:.2}")),
-        )
+        let round_trips = anatomy.and_then(|anatomy| anatomy.round_trips);
+        let short = |value| plus_minus_short(value, trips);
+        round_trips.map_or_else(|| NOTHING.to_owned(), short)
     }
 
     /// What has no column.
     fn asides(&self) -> Vec<String> {
-        self.cells
+        let told = self
+            .cells
             .iter()
-            .flat_map(|cell| [commit_time(cell), counters(cell)])
-            .flatten()
-            .collect()
+            .flat_map(|cell| [commit_time(cell), counters(cell)]);
+        told.flatten().chain(self.idle()).collect()
+    }
+
+    fn idle(&self) -> Option<String> {
+        let cells = self
+            .cells
+            .iter()
+            .filter(|cell| !cell.cpu_us_per_s_idle.is_empty());
+        let each = cells.map(|cell| {
+            let us_per_s: f64 = cell.cpu_us_per_s_idle.values().sum();
+            format!("{} {}", cell.label, time(us_per_s))
+        });
+        let each: Vec<String> = each.collect();
+        let said = each.join(", ");
+        (!each.is_empty()).then(|| format!("CPU per second of all servers while idle: {said}"))
     }
 }
 
@@ -243,11 +275,6 @@ fn reached_row(cell: &CellSummary) -> Vec<String> {
         versus(cell),
         or_nothing(cell.latency_us.p50, time),
         or_nothing(cell.latency_us.p99, time),
-        cell.run_s.map_or_else(
-            || NOTHING.to_owned(),
-            |run_s| with_interval(run_s, |seconds| time(seconds * 1e6)),
-        ),
-        or_nothing(cell.connect_share, percent),
     ]
 }
 

@@ -4,7 +4,11 @@ use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{CellSummary, LagSummary, Per};
 
+/// A column's title and what stands in it.
 type Figure = (String, Box<dyn Fn(&CellSummary) -> String>);
+
+/// One figure of a replica's lag.
+type OfLag = fn(&LagSummary) -> Option<f64>;
 
 /// RFC 4180, with a row of titles.
 pub fn render(summary: &Summary) -> String {
@@ -169,7 +173,7 @@ fn replica(node: &str) -> Vec<Figure> {
                 .map(|replica| replica.cpu_us)
         })
     }];
-    let figures: [(&str, fn(&LagSummary) -> Option<f64>); 4] = [
+    let figures: [(&str, OfLag); 4] = [
         ("p50", |lag| lag.p50),
         ("p95", |lag| lag.p95),
         ("max", |lag| lag.max),

@@ -77,7 +77,8 @@ fn terms(summary: &Summary) -> (Vec<String>, Vec<String>) {
     let tls = if summary.tls { "TLS on" } else { "TLS off" };
     let (mut alike, mut unlike) = (vec![tls.to_owned()], vec![]);
     let settings = SETTINGS.map(|name| (name.to_owned(), by_setting(summary, name)));
-    for (name, values) in settings.iter().chain(&summary.terms) {
+    let settings = settings.iter().map(|(name, values)| (name, values));
+    for (name, values) in settings.chain(&summary.terms) {
         let mut each = values.iter();
         match (each.next(), values.len()) {
             (Some((value, _)), 1) => alike.push(format!("{name} {value}")),
@@ -175,7 +176,17 @@ fn reading(summary: &Summary) -> Vec<String> {
     {
         let line = "Round trips: slope of the median latency over the RTT got between sites, at 1 \
                     connection and equal distances, a line per round; misfit: largest distance of \
-                    a median from the line.";
+                    a median from the line. ±? stands for no interval.";
+        lines.push(line.to_owned());
+    }
+    if summary
+        .anatomy
+        .iter()
+        .any(|anatomy| anatomy.per_peer.is_some())
+    {
+        let line = "Of peer: slopes of a plane over both peers' distances. A mode that waits for \
+                    the nearest or the farthest splits its round trips between them; then the \
+                    model named under \"waits for\" fits clearly better than the plane.";
         lines.push(line.to_owned());
     }
     lines

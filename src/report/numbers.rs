@@ -14,8 +14,11 @@ pub fn digits(value: f64, most: usize) -> String {
         _ if size >= 9.995 => 1,
         _ => 2,
     };
-    // "-0.00" says no more than "0.00".
-    let text = format!("{value:.*}", decimals.min(most));
+    without_minus_zero(format!("{value:.*}", decimals.min(most)))
+}
+
+/// "-0.00" says no more than "0.00".
+fn without_minus_zero(text: String) -> String {
     let is_zero = text.chars().all(|c| "-0.".contains(c));
     if is_zero {
         text.trim_start_matches('-').to_owned()
@@ -59,16 +62,47 @@ pub fn with_interval(estimate: Estimate, format: impl Fn(f64) -> String) -> Stri
     }
 }
 
+/// `1.50 1.42–1.61 s`
+pub fn seconds(estimate: Estimate) -> String {
+    with_interval(estimate, |seconds| digits(seconds, 2)) + " s"
+}
+
 /// `1.02 ±0.03`, for figures that may be zero.
 pub fn plus_minus(value: Value, format: impl Fn(f64) -> String) -> String {
     let middle = format(value.value);
-    match (value.low, value.high) {
-        (Some(low), Some(high)) => {
-            let half = (value.value - low).max(high - value.value);
-            format!("{middle} ±{}", format(half))
-        }
-        _ => format!("{middle} no interval"),
+    match half_width(value) {
+        Some(half) => format!("{middle} ±{}", format(half)),
+        None => format!("{middle} no interval"),
     }
+}
+
+/// The same where room is short: `1.02 ±?` without an interval.
+pub fn plus_minus_short(value: Value, format: impl Fn(f64) -> String) -> String {
+    plus_minus(value, format).replace("no interval", "±?")
+}
+
+fn half_width(value: Value) -> Option<f64> {
+    let (low, high) = (value.low?, value.high?);
+    Some((value.value - low).max(high - value.value))
+}
+
+/// A time in µs with one unit for both: `1.30 ±0.02 ms`.
+pub fn time_plus_minus(us: Value) -> String {
+    let (size, unit) = match us.value.abs() {
+        value if value >= 999.5e3 => (1e6, "s"),
+        value if value >= 999.5 => (1e3, "ms"),
+        _ => (1.0, "µs"),
+    };
+    let scaled = |us: f64| digits(us / size, 2);
+    match half_width(us) {
+        Some(half) => format!("{} ±{} {unit}", scaled(us.value), scaled(half)),
+        None => format!("{} {unit} no interval", scaled(us.value)),
+    }
+}
+
+/// Round trips: two decimals.
+pub fn trips(trips: f64) -> String {
+    without_minus_zero(format!("{trips:.2}"))
 }
 
 /// A ratio: two decimals, three below a tenth.
@@ -133,6 +167,22 @@ mod tests {
         estimate.low = None;
         assert_eq!(with_interval(estimate, whole), "752 no interval");
         assert_eq!(plus_minus(estimate.into(), whole), "752 no interval");
+        assert_eq!(plus_minus_short(estimate.into(), whole), "752 ±?");
+    }
+
+    #[test]
+    fn an_interval_shares_its_unit() {
+        let value = |value, low, high| Value {
+            value,
+            low: Some(low),
+            high: Some(high),
+        };
+        assert_eq!(
+            time_plus_minus(value(1300.0, 1280.0, 1310.0)),
+            "1.30 ±0.02 ms"
+        );
+        assert_eq!(time_plus_minus(value(310.0, 307.5, 311.0)), "310 ±2.50 µs");
+        assert_eq!(trips(-0.001), "0.00");
     }
 
     #[test]

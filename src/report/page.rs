@@ -7,6 +7,11 @@ use super::numbers::NOTHING;
 /// Text is never wider.
 pub const WIDTH: usize = 100;
 
+/// What must not stand apart from its number.
+const UNITS: [&str; 9] = [
+    "s", "ms", "µs", "%", "GiB", "CPU", "CPUs", "round", "rounds",
+];
+
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
@@ -19,6 +24,8 @@ pub enum Block {
     /// A name and a paragraph each.
     Facts(Vec<(String, String)>),
     Table(Table),
+    /// An empty line between two tables.
+    Space,
 }
 
 /// A table; the first column is a name, the others are figures unless said.
@@ -74,8 +81,15 @@ impl Table {
         grid.load_style(presets::NOTHING);
         grid.set_content_arrangement(ContentArrangement::Dynamic);
         grid.set_width(WIDTH as u16);
+        let widths: usize = grid
+            .column_max_content_widths()
+            .iter()
+            .map(|w| usize::from(*w))
+            .sum();
+        let is_roomy = widths + 2 + 2 * self.columns.len() <= WIDTH;
         for index in 0..self.columns.len() {
-            let gap = if index == 0 { (2, 1) } else { (1, 0) };
+            let before = if index == 0 || is_roomy { 2 } else { 1 };
+            let gap = (before, u16::from(index == 0));
             if let Some(column) = grid.column_mut(index) {
                 column.set_padding(gap);
             }
@@ -128,6 +142,7 @@ fn text_of(block: &Block) -> String {
             facts.iter().map(fact).collect()
         }
         Block::Table(table) => table.text(),
+        Block::Space => "\n".to_owned(),
     }
 }
 
@@ -136,7 +151,7 @@ fn text_of(block: &Block) -> String {
 fn wrapped(line: &str, indent: &str) -> String {
     let mut text = String::new();
     let mut width = 0;
-    for word in line.split_inclusive(' ') {
+    for word in glued(line) {
         let letters = word.trim_end().chars().count();
         if width + letters > WIDTH && width > indent.len() {
             text.truncate(text.trim_end().len());
@@ -144,11 +159,24 @@ fn wrapped(line: &str, indent: &str) -> String {
             text.push_str(indent);
             width = indent.len();
         }
-        text.push_str(word);
+        text.push_str(&word);
         width += word.chars().count();
     }
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// Words with their trailing space; a number and its unit are one word.
+fn glued(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_inclusive(' ') {
+        let bare = word.trim_end_matches(|c: char| !c.is_alphabetic() && c != '%');
+        match words.last_mut() {
+            Some(last) if UNITS.contains(&bare) => last.push_str(word),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// As Markdown.
@@ -173,6 +201,7 @@ fn markdown_of(block: &Block) -> String {
             .map(|(name, said)| format!("- **{name}:** {}\n", escaped(said)))
             .collect(),
         Block::Table(table) => table.escaped().markdown(),
+        Block::Space => String::new(),
     }
 }
 

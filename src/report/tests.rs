@@ -1,7 +1,7 @@
 use super::*;
 use crate::analysis::example::{Example, unequal};
 use crate::analysis::summarise;
-use crate::record::store::Record;
+use crate::record::store::{Record, Store};
 use crate::record::{Flag, Iteration};
 
 fn example() -> Summary {
@@ -137,4 +137,83 @@ fn long_labels_still_fit() {
 fn formats_have_names() {
     assert_eq!(Format::named("csv"), Some(Format::Csv));
     assert_eq!(Format::named("html"), None);
+}
+
+/// The example's record as a file.
+fn stored(folder: &std::path::Path) -> std::path::PathBuf {
+    let path = folder.join("example.acklab");
+    let record = partial_record();
+    let mut store = Store::create(&path, &record.header).unwrap();
+    for measurement in &record.measurements {
+        store.append(measurement).unwrap();
+    }
+    path
+}
+
+#[test]
+fn a_stored_record_prints_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = Record::open(&stored(folder.path())).unwrap();
+    for (_, format) in Format::ALL {
+        let one = render(&summarise(&partial_record()), format);
+        assert_eq!(one, render(&summarise(&again), format));
+    }
+}
+
+const RECORD_DOC: &str = include_str!("../../docs/record.md");
+
+#[test]
+fn the_queries_of_the_documentation_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = rusqlite::Connection::open(stored(folder.path())).unwrap();
+    let blocks = RECORD_DOC.split("```sql").skip(1);
+    let queries: Vec<&str> = blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect();
+    assert!(queries.len() >= 5);
+    for query in queries {
+        let mut statement = connection.prepare(query).unwrap();
+        let rows = statement
+            .query_map([], |_| Ok(()))
+            .unwrap()
+            .map(Result::unwrap)
+            .count();
+        assert!(rows > 0, "no rows: {query}");
+    }
+}
+
+fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+        serde_json::Value::Object(object) => {
+            for (key, inner) in object {
+                found.insert(key.clone());
+                // The keys of these are names: of settings, variables, nodes, codes, sites.
+                let are_names = ["settings", "terms", "errors", "cpu_us_per_s_idle"];
+                let are_names_too = ["commit_time_us", "server_counters", "per_peer"];
+                if are_names
+                    .iter()
+                    .chain(&are_names_too)
+                    .all(|name| name != key)
+                {
+                    keys(inner, found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_the_json_is_documented() {
+    let json = serde_json::to_value(summarise(&partial_record())).unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    keys(&json, &mut found);
+    assert!(found.len() > 60);
+    for key in found {
+        assert!(
+            RECORD_DOC.contains(&format!("`{key}`")),
+            "not in docs/record.md: {key}"
+        );
+    }
 }
