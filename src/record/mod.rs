@@ -1,6 +1,9 @@
 //! What happened: plain types. `store` keeps them in one SQLite file, from which every report is
 //! rebuilt. This room does not know who produced a record.
 
+pub mod histogram;
+pub mod store;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

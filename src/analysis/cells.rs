@@ -1,0 +1,350 @@
+//! Each cell over all its rounds.
+
+use std::collections::BTreeMap;
+
+use super::interval::{Estimate, Noise, estimate, median};
+use super::summary::{
+    CellSummary, CpuPerCommit, LagSummary, PairOfSites, Per, Percentiles, ReplicaCpu, Traffic,
+};
+use super::{flags, terms};
+use crate::plan::Cell;
+use crate::record::store::Record;
+use crate::record::{Header, Measurement, histogram};
+
+/// Samples that must lie beyond a percentile for it to be given.
+const BEYOND: f64 = 10.0;
+
+/// Status counters (lower case) worth a place in the summary: conflicts, fall-backs, flow control.
+const COUNTERS: [&str; 12] = [
+    "rpl_semi_sync_source_no_tx",
+    "rpl_semi_sync_master_no_tx",
+    "rpl_semi_sync_source_no_times",
+    "rpl_semi_sync_master_no_times",
+    "wsrep_local_cert_failures",
+    "wsrep_local_bf_aborts",
+    "wsrep_flow_control_paused_ns",
+    "wsrep_flow_control_sent",
+    "wsrep_flow_control_recv",
+    "gr_flow_control_throttle_count",
+    "gr_flow_control_throttle_time_sum",
+    "gr_certification_conflicts",
+];
+
+/// A cell's measurements, with what is needed to read them.
+struct Rounds<'a> {
+    per: Per,
+    /// All, and those that are not void.
+    all: Vec<&'a Measurement>,
+    sound: Vec<&'a Measurement>,
+}
+
+/// All cells of the record, in the study's order; those not measured yet with no figures.
+pub fn summarise(record: &Record) -> Vec<CellSummary> {
+    let count = record.header.cells.len();
+    (0..count).map(|index| cell(record, index)).collect()
+}
+
+fn cell(record: &Record, index: usize) -> CellSummary {
+    let rounds = Rounds::of(record, index);
+    let named = named(&record.header, &record.header.cells[index]);
+    let ratio = ratio(record, index);
+    CellSummary {
+        rounds: rounds.sound.len() as u32,
+        rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
+        rtt_us_got: rounds.median_of(mean_rtt_us),
+        rtts_us: pairs(&rounds.sound),
+        per: rounds.per,
+        throughput_per_s: rounds.estimate_of(|m| throughput(m, rounds.per)),
+        unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
+        ratio,
+        difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
+        latency_us: latency(&rounds.sound),
+        cpu_us_per_commit: cpu(&rounds),
+        cpu_us_per_s_idle: idle(&rounds.sound),
+        bytes_per_commit: traffic(&rounds, |link| link.bytes),
+        packets_per_commit: traffic(&rounds, |link| link.packets),
+        lag_ms: lags(&rounds.sound),
+        commit_time_us: medians_by_name(&rounds.sound, |m| m.commit_time_us.clone()),
+        server_counters: counters(&rounds.sound),
+        run_s: rounds.estimate_of(|m| median_of_iterations(m, |i| i.seconds)),
+        connect_share: rounds
+            .median_of(|m| median_of_iterations(m, |i| i.connect_seconds / i.seconds)),
+        host_busy: rounds.median_of(|m| Some(flags::busy_share(m))),
+        errors: errors(&rounds.sound),
+        flags: flags::count(&rounds.all, rounds.per),
+        ..named
+    }
+}
+
+/// What is known of a cell before it is measured.
+fn named(header: &Header, cell: &Cell) -> CellSummary {
+    let spec = &header.study.modes[cell.mode];
+    CellSummary {
+        id: cell.id.clone(),
+        label: spec.label.clone(),
+        server: spec.server.clone(),
+        mode: spec.mode.name().to_owned(),
+        settings: terms::settings(spec),
+        baseline: spec.baseline.clone(),
+        peer_at_ack: terms::peer_at_ack(spec),
+        client_site: cell.client_site.clone(),
+        workload: cell.workload.label(),
+        connections: cell.connections,
+        distances: cell.distances.label.clone(),
+        rtt_us_asked: cell
+            .distances
+            .equal_rtt()
+            .map(|rtt| rtt.as_secs_f64() * 1e6),
+        ..CellSummary::default()
+    }
+}
+
+impl<'a> Rounds<'a> {
+    fn of(record: &'a Record, index: usize) -> Self {
+        let of_cell = record.measurements.iter().filter(|m| m.cell == index);
+        let all: Vec<&Measurement> = of_cell.collect();
+        let sound = all.iter().copied().filter(|m| !flags::is_void(m)).collect();
+        let per = terms::per(&record.header.cells[index].workload);
+        Rounds { per, all, sound }
+    }
+
+    fn values(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {
+        self.sound.iter().filter_map(|m| figure(m)).collect()
+    }
+
+    fn median_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
+        median(&self.values(figure))
+    }
+
+    fn estimate_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
+        estimate(&self.values(figure), Noise::Multiplies)
+    }
+}
+
+/// Commits, or transactions where the workload only reads.
+fn done(measurement: &Measurement, per: Per) -> u64 {
+    match per {
+        Per::Commit => measurement.commits,
+        Per::Transaction => measurement.commits + measurement.unchanged,
+    }
+}
+
+fn rate(count: u64, window_s: f64) -> Option<f64> {
+    (window_s > 0.0).then(|| count as f64 / window_s)
+}
+
+fn throughput(measurement: &Measurement, per: Per) -> Option<f64> {
+    rate(done(measurement, per), measurement.window_s)
+}
+
+fn per_commit(measurement: &Measurement, per: Per, figure: f64) -> Option<f64> {
+    let done = done(measurement, per);
+    (done > 0).then(|| figure / done as f64)
+}
+
+/// Throughput over the baseline's in the same round, where both are sound.
+fn ratio(record: &Record, index: usize) -> Option<Estimate> {
+    let base = baseline_of(&record.header, index)?;
+    let (mode, base) = (Rounds::of(record, index), Rounds::of(record, base));
+    let of_round = |round| base.sound.iter().find(|m| m.round == round);
+    let paired = |m: &&Measurement| {
+        let below = throughput(of_round(m.round)?, base.per)?;
+        (below > 0.0).then_some(throughput(m, mode.per)? / below)
+    };
+    let ratios: Vec<f64> = mode.sound.iter().filter_map(paired).collect();
+    estimate(&ratios, Noise::Multiplies)
+}
+
+/// The cell of the baseline that differs in nothing but the mode.
+fn baseline_of(header: &Header, index: usize) -> Option<usize> {
+    let cell = &header.cells[index];
+    let label = header.study.modes[cell.mode].baseline.as_ref()?;
+    header.cells.iter().position(|other| {
+        header.study.modes[other.mode].label == *label
+            && other.workload == cell.workload
+            && other.connections == cell.connections
+            && other.distances == cell.distances
+            && other.client_site == cell.client_site
+    })
+}
+
+fn latency(measurements: &[&Measurement]) -> Percentiles {
+    let mut pooled = histogram::empty();
+    for measurement in measurements {
+        let one = histogram::checked(&measurement.latency_us);
+        pooled
+            .add(&one)
+            .expect("a growing histogram takes any value");
+    }
+    let samples = pooled.len();
+    let percentile = |share: f64| {
+        let is_backed = samples as f64 * (1.0 - share) >= BEYOND - 1e-6;
+        let value = pooled.value_at_quantile(share);
+        is_backed.then(|| pooled.median_equivalent(value) as f64)
+    };
+    Percentiles {
+        p50: percentile(0.5),
+        p95: percentile(0.95),
+        p99: percentile(0.99),
+        p999: percentile(0.999),
+        max: (samples > 0).then(|| pooled.max() as f64),
+        samples,
+    }
+}
+
+fn cpu(rounds: &Rounds) -> CpuPerCommit {
+    let share = |figure: fn(&Measurement) -> f64| {
+        rounds.median_of(|m| per_commit(m, rounds.per, figure(m)))
+    };
+    let replicas = medians_by_name(&rounds.sound, |m| {
+        let used = m.cpu.replicas_us.iter();
+        let shares = used.filter_map(|(n, us)| Some((n.clone(), per_commit(m, rounds.per, *us)?)));
+        shares.collect()
+    });
+    let replica = |(node, cpu_us)| ReplicaCpu { node, cpu_us };
+    CpuPerCommit {
+        writer: share(|m| m.cpu.writer_us),
+        replicas: replicas.into_iter().map(replica).collect(),
+        client: share(|m| m.cpu.client_us),
+        links: share(|m| m.cpu.links_us),
+        links_spin: share(|m| m.cpu.links_spin_us),
+    }
+}
+
+fn idle(measurements: &[&Measurement]) -> BTreeMap<String, f64> {
+    medians_by_name(measurements, |m| m.cpu.idle_us_per_s.clone())
+}
+
+/// The median over rounds of each name's figure.
+fn medians_by_name(
+    measurements: &[&Measurement],
+    figures: impl Fn(&Measurement) -> BTreeMap<String, f64>,
+) -> BTreeMap<String, f64> {
+    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, value) in measurements.iter().flat_map(|m| figures(m)) {
+        values.entry(name).or_default().push(value);
+    }
+    let medians = values.into_iter();
+    medians
+        .filter_map(|(name, all)| Some((name, median(&all)?)))
+        .collect()
+}
+
+fn traffic(rounds: &Rounds, figure: fn(&crate::record::LinkTraffic) -> u64) -> Traffic {
+    let side = |is_client: bool| {
+        rounds.median_of(|m| {
+            let links = m.links.iter().filter(|link| link.is_client == is_client);
+            per_commit(m, rounds.per, links.map(figure).sum::<u64>() as f64)
+        })
+    };
+    Traffic {
+        client: side(true),
+        replication: side(false),
+    }
+}
+
+fn lags(measurements: &[&Measurement]) -> Vec<LagSummary> {
+    let mut by_node: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for lag in measurements.iter().flat_map(|m| &m.lag) {
+        let (lags_ms, catch_ups_ms) = by_node.entry(&lag.node).or_default();
+        lags_ms.extend(&lag.lag_ms);
+        catch_ups_ms.extend(lag.catch_up_ms);
+    }
+    let summary = |(node, (mut lags_ms, catch_ups_ms)): (&str, (Vec<f64>, Vec<f64>))| {
+        lags_ms.sort_by(f64::total_cmp);
+        LagSummary {
+            node: node.to_owned(),
+            p50: sample_percentile(&lags_ms, 0.5),
+            p95: sample_percentile(&lags_ms, 0.95),
+            max: lags_ms.last().copied(),
+            samples: lags_ms.len() as u64,
+            catch_up: median(&catch_ups_ms),
+        }
+    };
+    by_node.into_iter().map(summary).collect()
+}
+
+fn sample_percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let is_backed = sorted.len() as f64 * (1.0 - share) >= BEYOND - 1e-6;
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    is_backed.then(|| sorted[rank.max(1) - 1])
+}
+
+fn counters(measurements: &[&Measurement]) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    let changes = measurements
+        .iter()
+        .flat_map(|m| m.status.values())
+        .flatten();
+    for (name, change) in changes {
+        let name = name.to_lowercase();
+        if COUNTERS.contains(&name.as_str()) {
+            *sums.entry(name).or_default() += change;
+        }
+    }
+    sums
+}
+
+fn median_of_iterations(
+    measurement: &Measurement,
+    figure: fn(&crate::record::Iteration) -> f64,
+) -> Option<f64> {
+    let figures: Vec<f64> = measurement.iterations.iter().map(figure).collect();
+    median(&figures)
+}
+
+fn errors(measurements: &[&Measurement]) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for (code, count) in measurements.iter().flat_map(|m| &m.errors) {
+        *errors.entry(code.to_string()).or_default() += count;
+    }
+    errors.retain(|_, count| *count > 0);
+    errors
+}
+
+/// What was asked and got between two sites in one measurement, over both probes and all pairs of
+/// nodes there.
+pub(super) fn rtts_by_site(measurement: &Measurement) -> BTreeMap<(String, String), (f64, f64)> {
+    let mut pairs: BTreeMap<(String, String), Vec<(f64, f64)>> = BTreeMap::new();
+    for rtt in measurement
+        .rtts
+        .iter()
+        .filter(|rtt| rtt.from_site != rtt.to_site)
+    {
+        let (one, two) = (rtt.from_site.clone(), rtt.to_site.clone());
+        let pair = if one < two { (one, two) } else { (two, one) };
+        let got = (rtt.rtt_us_before + rtt.rtt_us_after) / 2.0;
+        pairs.entry(pair).or_default().push((rtt.rtt_us_asked, got));
+    }
+    let mean = |all: &[(f64, f64)], pick: fn(&(f64, f64)) -> f64| {
+        all.iter().map(pick).sum::<f64>() / all.len() as f64
+    };
+    let means = pairs.into_iter();
+    means
+        .map(|(pair, all)| (pair, (mean(&all, |r| r.0), mean(&all, |r| r.1))))
+        .collect()
+}
+
+/// The mean round-trip time got over all pairs of sites, if they were asked to be alike.
+pub(super) fn mean_rtt_us(measurement: &Measurement) -> Option<f64> {
+    let pairs = rtts_by_site(measurement);
+    let (first, _) = pairs.values().next()?;
+    let are_alike = pairs.values().all(|(asked, _)| (asked - first).abs() < 0.5);
+    let sum: f64 = pairs.values().map(|(_, got)| got).sum();
+    are_alike.then(|| sum / pairs.len() as f64)
+}
+
+fn pairs(measurements: &[&Measurement]) -> Vec<PairOfSites> {
+    let mut pairs: BTreeMap<(String, String), (f64, Vec<f64>)> = BTreeMap::new();
+    for (pair, (asked, got)) in measurements.iter().flat_map(|m| rtts_by_site(m)) {
+        pairs.entry(pair).or_insert((asked, vec![])).1.push(got);
+    }
+    let pair =
+        |((from_site, to_site), (asked, got)): ((String, String), (f64, Vec<f64>))| PairOfSites {
+            from_site,
+            to_site,
+            asked,
+            got: median(&got),
+        };
+    pairs.into_iter().map(pair).collect()
+}

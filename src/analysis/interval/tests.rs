@@ -1,0 +1,210 @@
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::*;
+
+type Random = ChaCha8Rng;
+/// Draws one value of noise.
+type Shape = fn(&mut Random) -> f64;
+
+fn even(random: &mut Random) -> f64 {
+    random.random_range(f64::MIN_POSITIVE..1.0)
+}
+
+fn normal(random: &mut Random) -> f64 {
+    let angle = std::f64::consts::TAU * even(random);
+    (-2.0 * even(random).ln()).sqrt() * angle.cos()
+}
+
+fn exponential(random: &mut Random) -> f64 {
+    -even(random).ln()
+}
+
+fn laplace(random: &mut Random) -> f64 {
+    exponential(random) - exponential(random)
+}
+
+/// Student's t with three degrees of freedom: heavy tails.
+fn heavy(random: &mut Random) -> f64 {
+    let squares: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
+    normal(random) / (squares / 3.0).sqrt()
+}
+
+/// Only ever slower: skewed to one side.
+fn slower(random: &mut Random) -> f64 {
+    std::f64::consts::LN_2 - exponential(random)
+}
+
+fn much_slower(random: &mut Random) -> f64 {
+    1.0 - normal(random).exp()
+}
+
+/// Some rounds are far slower: another guest of the host woke up.
+fn disturbed(random: &mut Random, share: f64, shift: f64) -> f64 {
+    let undisturbed = normal(random) + shift;
+    undisturbed - if even(random) < share { 8.0 } else { 0.0 }
+}
+
+/// Noise in log rate, of median zero. `shift` puts the median of disturbed noise there.
+const SHAPES: [(&str, Shape); 9] = [
+    ("normal", normal),
+    ("even", |random| even(random) - 0.5),
+    ("laplace", laplace),
+    ("heavy tails", heavy),
+    ("skewed", slower),
+    ("very skewed", much_slower),
+    ("5 % disturbed", |random| disturbed(random, 0.05, 0.0660)),
+    ("10 % disturbed", |random| disturbed(random, 0.10, 0.1397)),
+    ("25 % disturbed", |random| disturbed(random, 0.25, 0.4307)),
+];
+
+const STUDIES: u32 = 20_000;
+const NEEDED: f64 = 0.93;
+
+/// The share of studies that `holds`.
+fn share(seed: u64, mut holds: impl FnMut(&mut Random) -> bool) -> f64 {
+    let mut random = Random::seed_from_u64(seed);
+    let held = (0..STUDIES).filter(|_| holds(&mut random)).count();
+    held as f64 / f64::from(STUDIES)
+}
+
+/// How often the interval over `rounds` holds a true rate of 750 per s, with 2 % noise.
+fn coverage(rounds: usize, shape: Shape) -> f64 {
+    share(rounds as u64, |random| {
+        let rates: Vec<f64> = (0..rounds)
+            .map(|_| 750.0 * (0.02 * shape(random)).exp())
+            .collect();
+        let estimate = estimate(&rates, Noise::Multiplies).unwrap();
+        estimate.excludes(750.0) == Some(false)
+    })
+}
+
+#[test]
+fn intervals_hold_the_true_rate_at_2_to_12_rounds_under_every_noise() {
+    for (name, shape) in SHAPES {
+        let covered: Vec<f64> = (2..=12).map(|rounds| coverage(rounds, shape)).collect();
+        println!("{name:15} {covered:.3?}");
+        assert!(
+            covered.iter().all(|share| *share >= NEEDED),
+            "{name} {covered:?}"
+        );
+    }
+}
+
+#[test]
+fn the_check_would_catch_a_percentile_bootstrap_like_interval() {
+    // Smallest to largest of three rounds: what a percentile bootstrap comes down to.
+    let covered = share(1, |random| {
+        let rates = [normal(random), normal(random), normal(random)];
+        let sorted = sorted(&rates);
+        sorted[0] <= 0.0 && sorted[2] >= 0.0
+    });
+    assert!(covered < 0.80, "{covered}");
+}
+
+/// Rates of two modes in `rounds` of a host that gets faster and slower from round to round.
+fn drifting(random: &mut Random, rounds: usize, true_ratio: f64) -> Vec<(f64, f64)> {
+    let mut host = 0.0;
+    (0..rounds)
+        .map(|_| {
+            host += 0.1 * normal(random);
+            let base = 750.0 * (host + 0.01 * normal(random)).exp();
+            let mode = 750.0 * true_ratio * (host + 0.01 * heavy(random)).exp();
+            (mode, base)
+        })
+        .collect()
+}
+
+fn width(estimate: Estimate) -> f64 {
+    estimate.high.unwrap() - estimate.low.unwrap()
+}
+
+#[test]
+fn pairing_by_round_cancels_the_drift_of_the_host() {
+    for rounds in 2..=8 {
+        let (mut paired_width, mut alone_width) = (0.0, 0.0);
+        let covered = share(rounds as u64, |random| {
+            let rates = drifting(random, rounds, 0.8);
+            let ratios: Vec<f64> = rates.iter().map(|(mode, base)| mode / base).collect();
+            let alone: Vec<f64> = rates.iter().map(|(mode, _)| mode / 750.0).collect();
+            let paired = estimate(&ratios, Noise::Multiplies).unwrap();
+            paired_width += width(paired).min(10.0);
+            alone_width += width(estimate(&alone, Noise::Multiplies).unwrap()).min(10.0);
+            paired.excludes(0.8) == Some(false)
+        });
+        println!("{rounds} rounds: {covered:.3}, paired {paired_width:.0} alone {alone_width:.0}");
+        assert!(covered >= NEEDED, "{rounds} rounds: {covered}");
+        assert!(paired_width < alone_width / 2.0, "{rounds} rounds");
+    }
+}
+
+#[test]
+fn a_true_ratio_of_one_is_rarely_called_a_difference() {
+    for rounds in 2..=8 {
+        let wrong = share(rounds as u64, |random| {
+            let ratios = drifting(random, rounds, 1.0)
+                .into_iter()
+                .map(|(a, b)| a / b);
+            let ratios: Vec<f64> = ratios.collect();
+            estimate(&ratios, Noise::Multiplies).unwrap().excludes(1.0) == Some(true)
+        });
+        assert!(wrong <= 1.0 - NEEDED, "{rounds} rounds: {wrong}");
+    }
+}
+
+#[test]
+fn slopes_near_zero_are_covered_as_well() {
+    for rounds in 2..=8 {
+        let covered = share(rounds as u64, |random| {
+            let slopes: Vec<f64> = (0..rounds).map(|_| 0.02 * heavy(random)).collect();
+            estimate(&slopes, Noise::Adds).unwrap().excludes(0.0) == Some(false)
+        });
+        assert!(covered >= NEEDED, "{rounds} rounds: {covered}");
+    }
+}
+
+#[test]
+fn the_factors_are_students() {
+    for (factor, freedom) in T_96.iter().zip(1..) {
+        let student = StudentsT::new(0.0, 1.0, f64::from(freedom)).unwrap();
+        assert!(
+            (student.inverse_cdf(0.98) - factor).abs() < 6e-4,
+            "{freedom}"
+        );
+    }
+}
+
+#[test]
+fn one_round_has_no_interval_and_none_no_estimate() {
+    assert_eq!(estimate(&[], Noise::Adds), None);
+    let one = estimate(&[7.5], Noise::Multiplies).unwrap();
+    assert!((one.median - 7.5).abs() < 1e-12);
+    assert_eq!((one.low, one.high, one.excludes(1.0)), (None, None, None));
+}
+
+#[test]
+fn a_rate_of_zero_takes_the_interval_away_but_not_the_median() {
+    let rates = [0.0, 700.0, 800.0];
+    let estimate = estimate(&rates, Noise::Multiplies).unwrap();
+    assert_eq!((estimate.median, estimate.low), (700.0, None));
+}
+
+#[test]
+fn the_interval_always_holds_the_median() {
+    let mut random = Random::seed_from_u64(3);
+    for rounds in 2..20 {
+        for _ in 0..200 {
+            let values: Vec<f64> = (0..rounds).map(|_| much_slower(&mut random)).collect();
+            let estimate = estimate(&values, Noise::Adds).unwrap();
+            assert_eq!(estimate.excludes(estimate.median), Some(false));
+        }
+    }
+}
+
+#[test]
+fn many_rounds_use_order_statistics() {
+    let values: Vec<f64> = (1..=12).map(f64::from).collect();
+    let estimate = estimate(&values, Noise::Adds).unwrap();
+    assert_eq!((estimate.low, estimate.high), (Some(3.0), Some(10.0)));
+}

@@ -1,0 +1,276 @@
+//! On what terms a mode was measured: its settings, what a peer holds at the acknowledgement, and
+//! the server variables that decide what a commit costs.
+
+use std::collections::BTreeMap;
+
+use super::summary::Per;
+use crate::record::LabFacts;
+use crate::study::{
+    Consistency, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables, WaitPoint, Workload,
+};
+
+/// Server variables whose effective values every report prints, alike or not.
+const PRINTED: [&str; 15] = [
+    "log_bin",
+    "sync_binlog",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_doublewrite",
+    "innodb_io_capacity",
+    "innodb_buffer_pool_size",
+    "log_slave_updates",
+    "log_replica_updates",
+    "binlog_format",
+    "performance_schema",
+    "sync_relay_log",
+    "wsrep_retry_autocommit",
+    "auto_increment_increment",
+    "tls_version",
+];
+
+/// A mode's settings, by name.
+pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
+    let mut settings = Variables::from([
+        ("nodes".to_owned(), spec.nodes.to_string()),
+        ("appliers".to_owned(), spec.appliers.to_string()),
+        ("binary_log".to_owned(), on_or_off(spec.binary_log)),
+        ("spread".to_owned(), on_or_off(spec.spread)),
+    ]);
+    settings.extend(mode_settings(&spec.mode));
+    settings.extend(spec.variables.clone());
+    for (node, variables) in &spec.node_variables {
+        let named = |(name, value): (&String, &String)| (format!("{node}.{name}"), value.clone());
+        settings.extend(variables.iter().map(named));
+    }
+    settings
+}
+
+fn on_or_off(is_on: bool) -> String {
+    if is_on { "on" } else { "off" }.to_owned()
+}
+
+fn mode_settings(mode: &Mode) -> Vec<(String, String)> {
+    let named = |name: &str, value: String| (name.to_owned(), value);
+    match mode {
+        Mode::Single | Mode::Async | Mode::Galera => vec![],
+        Mode::Semisync {
+            wait_for,
+            wait_point,
+            timeout,
+        } => vec![
+            named("wait_for", wait_for.to_string()),
+            named("wait_point", wait_point_name(*wait_point).to_owned()),
+            named("timeout_ms", timeout.as_millis().to_string()),
+        ],
+        Mode::Group { consistency } | Mode::GroupMulti { consistency } => {
+            vec![named(
+                "consistency",
+                consistency_name(*consistency).to_owned(),
+            )]
+        }
+    }
+}
+
+fn wait_point_name(wait_point: WaitPoint) -> &'static str {
+    match wait_point {
+        WaitPoint::AfterSync => "AFTER_SYNC",
+        WaitPoint::AfterCommit => "AFTER_COMMIT",
+    }
+}
+
+fn consistency_name(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Eventual => "EVENTUAL",
+        Consistency::BeforeOnPrimaryFailover => "BEFORE_ON_PRIMARY_FAILOVER",
+        Consistency::Before => "BEFORE",
+        Consistency::After => "AFTER",
+        Consistency::BeforeAndAfter => "BEFORE_AND_AFTER",
+    }
+}
+
+/// What a peer holds of a commit when the client is told "done".
+pub fn peer_at_ack(spec: &ModeSpec) -> String {
+    match spec.mode {
+        Mode::Single => "–".to_owned(),
+        Mode::Async => "nothing".to_owned(),
+        Mode::Semisync { wait_for, .. } => relay_log(wait_for, are_relay_logs_flushed(spec)),
+        Mode::Group { consistency } | Mode::GroupMulti { consistency } => match consistency {
+            Consistency::After | Consistency::BeforeAndAfter => "applied on all".to_owned(),
+            _ => "memory of a majority".to_owned(),
+        },
+        Mode::Galera => "memory of all".to_owned(),
+    }
+}
+
+fn relay_log(wait_for: u32, are_flushed: bool) -> String {
+    let whose = match wait_for {
+        0 | 1 => String::new(),
+        2 => " of two".to_owned(),
+        3 => " of three".to_owned(),
+        more => format!(" of {more}"),
+    };
+    let flushed = if are_flushed { "flushed" } else { "unflushed" };
+    format!("relay log{whose}, {flushed}")
+}
+
+/// Whether each relay log is flushed with each commit; servers do so for every 10,000th by default.
+/// A node that has its own value may be one that acknowledges: all of them must flush.
+fn are_relay_logs_flushed(spec: &ModeSpec) -> bool {
+    let of_all = relay_log_flush(&spec.variables);
+    let own = spec.node_variables.values().filter_map(relay_log_flush);
+    let own: Vec<&str> = own.collect();
+    let all_own = own.iter().all(|value| *value == "1");
+    match of_all {
+        Some(value) => value == "1" && all_own,
+        None => all_own && !own.is_empty() && own.len() as u32 + 1 >= spec.nodes,
+    }
+}
+
+fn relay_log_flush(variables: &Variables) -> Option<&str> {
+    let is_it = |name: &str| name.replace('-', "_") == "sync_relay_log";
+    let found = variables.iter().find(|(name, _)| is_it(name));
+    found.map(|(_, value)| value.trim())
+}
+
+/// Whether a workload counts commits, or transactions because it only reads.
+pub fn per(workload: &Workload) -> Per {
+    let only_reads = match workload {
+        Workload::Sysbench { load, .. } => {
+            matches!(load, SysbenchLoad::PointSelect | SysbenchLoad::ReadOnly)
+        }
+        Workload::Mysqlslap { load, .. } => {
+            matches!(load, MysqlslapLoad::Key | MysqlslapLoad::Read)
+        }
+        Workload::Custom { transactions, .. } => transactions
+            .iter()
+            .flat_map(|transaction| &transaction.statements)
+            .all(|statement| starts_as_a_read(&statement.sql)),
+    };
+    if only_reads {
+        Per::Transaction
+    } else {
+        Per::Commit
+    }
+}
+
+fn starts_as_a_read(sql: &str) -> bool {
+    let word = sql.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    let word = word.split(|c: char| !c.is_ascii_alphabetic()).next();
+    let word = word.unwrap_or_default().to_ascii_uppercase();
+    ["SELECT", "SHOW", "VALUES", "TABLE", "DO"].contains(&word.as_str())
+}
+
+/// The printed variables of all labs: name → value → the labs where it is so, or the nodes where
+/// those of a lab differ.
+pub fn effective(labs: &[LabFacts]) -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
+    let mut terms: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for name in PRINTED {
+        for (value, place) in labs.iter().flat_map(|lab| places(lab, name)) {
+            let places = terms
+                .entry(name.to_owned())
+                .or_default()
+                .entry(value)
+                .or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    terms
+}
+
+fn places(lab: &LabFacts, name: &str) -> Vec<(String, String)> {
+    let nodes = lab.variables.iter();
+    let values: Vec<(&String, &String)> = nodes
+        .filter_map(|(node, variables)| Some((node, variables.get(name)?)))
+        .collect();
+    match values.first() {
+        None => vec![],
+        Some((_, first)) if values.iter().all(|(_, value)| value == first) => {
+            vec![(first.to_string(), lab.family.clone())]
+        }
+        Some(_) => {
+            let place = |(node, value): &(&String, &String)| {
+                (value.to_string(), format!("{} {node}", lab.family))
+            };
+            values.iter().map(place).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn spec(mode: Mode) -> ModeSpec {
+        ModeSpec {
+            label: "x".into(),
+            server: "mysql".into(),
+            mode,
+            nodes: 3,
+            appliers: 4,
+            binary_log: true,
+            spread: false,
+            baseline: None,
+            variables: Variables::new(),
+            node_variables: BTreeMap::new(),
+        }
+    }
+
+    fn semisync(wait_for: u32) -> ModeSpec {
+        spec(Mode::Semisync {
+            wait_for,
+            wait_point: WaitPoint::AfterSync,
+            timeout: Duration::from_secs(10),
+        })
+    }
+
+    #[test]
+    fn each_mode_says_what_a_peer_holds() {
+        let group = |consistency| peer_at_ack(&spec(Mode::Group { consistency }));
+        assert_eq!(peer_at_ack(&spec(Mode::Single)), "–");
+        assert_eq!(peer_at_ack(&spec(Mode::Async)), "nothing");
+        assert_eq!(group(Consistency::Eventual), "memory of a majority");
+        assert_eq!(group(Consistency::After), "applied on all");
+        assert_eq!(peer_at_ack(&spec(Mode::Galera)), "memory of all");
+        assert_eq!(peer_at_ack(&semisync(1)), "relay log, unflushed");
+        assert_eq!(peer_at_ack(&semisync(2)), "relay log of two, unflushed");
+    }
+
+    #[test]
+    fn a_relay_log_is_flushed_only_if_every_peer_flushes() {
+        let flush = |value: &str| Variables::from([("sync-relay-log".into(), value.into())]);
+        let mut one = semisync(1);
+        one.variables = flush("1");
+        assert_eq!(peer_at_ack(&one), "relay log, flushed");
+        one.node_variables.insert("c".into(), flush("10000"));
+        assert_eq!(peer_at_ack(&one), "relay log, unflushed");
+        let mut own = semisync(1);
+        own.node_variables.insert("b".into(), flush("1"));
+        assert_eq!(peer_at_ack(&own), "relay log, unflushed");
+        own.node_variables.insert("c".into(), flush("1"));
+        assert_eq!(peer_at_ack(&own), "relay log, flushed");
+    }
+
+    #[test]
+    fn variables_are_told_by_lab_or_by_node_where_nodes_differ() {
+        let node = |value: &str| BTreeMap::from([("sync_binlog".to_owned(), value.to_owned())]);
+        let lab = |family: &str, b: &str| LabFacts {
+            family: family.into(),
+            ready_seconds: 1.0,
+            overridden: vec![],
+            variables: [("a".into(), node("1")), ("b".into(), node(b))].into(),
+        };
+        let terms = effective(&[lab("one", "1"), lab("two", "0")]);
+        assert_eq!(terms["sync_binlog"]["1"], ["one", "two a"]);
+        assert_eq!(terms["sync_binlog"]["0"], ["two b"]);
+    }
+
+    #[test]
+    fn a_users_own_reads_are_told_from_writes() {
+        assert!(starts_as_a_read(" (select 1)") && starts_as_a_read("SHOW TABLES"));
+        assert!(!starts_as_a_read("UPDATE t SET a = 1") && !starts_as_a_read("SELECTED"));
+    }
+}

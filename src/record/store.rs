@@ -1,0 +1,334 @@
+//! A record as one SQLite file.
+//!
+//! No file exists before the first measurement is finished: until then everything is in memory, and
+//! the first file appears under its name whole, by one link(2). After that each measurement is one
+//! transaction with a rollback journal, so that a run killed at any moment leaves either no record
+//! or one with whole measurements only, and between two measurements nothing beside the file.
+
+mod appear;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
+
+use super::{Header, Measurement, histogram};
+use crate::error::{Error, Mistake, Result, Tried, breakdown};
+
+/// Version of the schema that this program writes, and the newest that it reads.
+pub const SCHEMA_VERSION: i64 = 1;
+/// Marks an SQLite file as a record: "ackl".
+const APPLICATION_ID: i64 = 0x6163_6b6c;
+const SCHEMA: &str = include_str!("schema.sql");
+/// What every SQLite file begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// A reader waits this long for a writer's transaction to end, and the other way round.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// A record being written.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    /// In memory until the first measurement, then the file.
+    connection: Connection,
+    is_on_disk: bool,
+}
+
+/// A record read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    pub header: Header,
+    /// In the order of rounds, then cells.
+    pub measurements: Vec<Measurement>,
+    /// Whether the run went through to its end.
+    pub finished: bool,
+}
+
+impl Store {
+    /// A new record, to appear at `path` with its first measurement.
+    ///
+    /// # Errors
+    /// A mistake if `path` exists or its folder does not or cannot be written to.
+    pub fn create(path: &Path, header: &Header) -> Result<Store> {
+        check_place(path)?;
+        let what = || format!("prepare the record {}", path.display());
+        let connection = Connection::open_in_memory().tried(what)?;
+        connection.execute_batch(SCHEMA).tried(what)?;
+        mark(&connection).tried(what)?;
+        let mut store = Store {
+            path: path.to_owned(),
+            connection,
+            is_on_disk: false,
+        };
+        store.update_header(header)?;
+        Ok(store)
+    }
+
+    /// Where the record is, or will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file exists, that is, whether a measurement was kept.
+    pub fn is_on_disk(&self) -> bool {
+        self.is_on_disk
+    }
+
+    /// Keeps one finished measurement. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// A breakdown if it was kept before, holds a figure that is no number, or the disk refuses.
+    pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
+        let body = body_of(measurement)?;
+        self.write("keep a measurement", |transaction| {
+            insert(transaction, measurement, &body)
+        })?;
+        if !self.is_on_disk {
+            self.appear()?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what is said of the run as a whole.
+    ///
+    /// # Errors
+    /// A breakdown if the disk refuses.
+    pub fn update_header(&mut self, header: &Header) -> Result<()> {
+        let text = serde_json::to_string(header).tried(|| "write the header".to_owned())?;
+        self.write("keep the header", |transaction| {
+            transaction.execute(
+                "INSERT INTO run (one, header) VALUES (1, ?1)
+                 ON CONFLICT (one) DO UPDATE SET header = excluded.header",
+                [&text],
+            )
+        })
+    }
+
+    /// Marks the run as gone through to its end. A run without a measurement leaves no file.
+    ///
+    /// # Errors
+    /// A breakdown if the disk refuses.
+    pub fn finish(mut self) -> Result<()> {
+        self.write("finish the record", |transaction| {
+            transaction.execute("UPDATE run SET finished_unix_ms = ?1", [unix_ms()])
+        })
+    }
+
+    fn write(
+        &mut self,
+        what: &str,
+        change: impl FnOnce(&Transaction) -> rusqlite::Result<usize>,
+    ) -> Result<()> {
+        let what = || format!("{what} in {}", self.path.display());
+        let transaction = self.connection.transaction().tried(what)?;
+        change(&transaction).tried(what)?;
+        transaction.commit().tried(what)
+    }
+
+    /// Moves the record from memory to its file.
+    fn appear(&mut self) -> Result<()> {
+        let what = || format!("create the record {}", self.path.display());
+        let bytes = self.connection.serialize(MAIN_DB).tried(what)?.to_vec();
+        appear::whole(&self.path, &bytes).tried(what)?;
+        let connection = Connection::open(&self.path).tried(what)?;
+        connection.busy_timeout(BUSY).tried(what)?;
+        connection
+            .pragma_update(None, "synchronous", "FULL")
+            .tried(what)?;
+        self.connection = connection;
+        self.is_on_disk = true;
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Reads a record. One that is still being written, or whose run was killed, is read as far as
+    /// it goes.
+    ///
+    /// # Errors
+    /// A mistake if the file does not exist, is empty, damaged, no record, or too new.
+    pub fn open(path: &Path) -> Result<Record> {
+        check_is_sqlite(path)?;
+        let connection = open_sqlite(path).map_err(|error| unreadable(path, &error))?;
+        check_is_record(path, &connection)?;
+        let (header, finished) = read_header(&connection).map_err(|e| unreadable(path, &e))?;
+        let bodies = read_bodies(&connection).map_err(|error| unreadable(path, &error))?;
+        let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
+        let record = Record {
+            header: serde_json::from_str(&header).map_err(unsound)?,
+            measurements: bodies
+                .iter()
+                .map(|body| serde_json::from_str(body).map_err(unsound))
+                .collect::<Result<_>>()?,
+            finished,
+        };
+        record.check().map_err(|status| damaged(path, &status))?;
+        Ok(record)
+    }
+}
+
+impl Record {
+    /// What every reader relies on: indices that point somewhere, histograms that can be read.
+    fn check(&self) -> std::result::Result<(), String> {
+        let modes = self.header.study.modes.len();
+        if let Some(cell) = self.header.cells.iter().find(|cell| cell.mode >= modes) {
+            return Err(format!("cell {} is of a mode that is not there", cell.id));
+        }
+        for measurement in &self.measurements {
+            let (round, cell) = (measurement.round, measurement.cell);
+            if cell >= self.header.cells.len() {
+                return Err(format!(
+                    "a measurement is of cell {cell}, which is not there"
+                ));
+            }
+            histogram::decode(&measurement.latency_us)
+                .map_err(|error| format!("cell {cell}, round {round}: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn mark(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION)
+}
+
+/// The measurement as JSON, proved to be readable: JSON has no infinity and no "not a number".
+fn body_of(measurement: &Measurement) -> Result<String> {
+    let what = || {
+        let (round, cell) = (measurement.round, measurement.cell);
+        format!("keep the measurement of cell {cell}, round {round}")
+    };
+    let body = serde_json::to_string(measurement).tried(what)?;
+    serde_json::from_str::<Measurement>(&body).tried(what)?;
+    histogram::decode(&measurement.latency_us)?;
+    Ok(body)
+}
+
+fn insert(
+    transaction: &Transaction,
+    measurement: &Measurement,
+    body: &str,
+) -> rusqlite::Result<usize> {
+    let latency = histogram::decode(&measurement.latency_us).ok();
+    let latency = latency.filter(|histogram| !histogram.is_empty());
+    let quantile = |q: f64| latency.as_ref().map(|h| h.value_at_quantile(q) as i64);
+    transaction.execute(
+        "INSERT INTO measurement (round, cell, latency_us_p50, latency_us_p95, latency_us_p99,
+           latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            measurement.round,
+            measurement.cell as i64,
+            quantile(0.5),
+            quantile(0.95),
+            quantile(0.99),
+            latency.as_ref().map(|h| h.max() as i64),
+            body
+        ],
+    )
+}
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
+}
+
+fn check_place(path: &Path) -> Result<()> {
+    let mistake = |allowed: &str| Mistake::new("record", "", &shown(path), allowed).into();
+    if path.symlink_metadata().is_ok() {
+        return Err(mistake("this file exists already: name a new one"));
+    }
+    if path.file_name().is_none() {
+        return Err(mistake("name a file"));
+    }
+    let folder = appear::folder(path);
+    if !folder.is_dir() {
+        return Err(mistake("its folder does not exist"));
+    }
+    let may_write = nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK);
+    may_write.map_err(|error| mistake(&format!("its folder cannot be written to: {error}")))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn not_a_record(path: &Path, given: &str) -> Error {
+    Mistake::new(&shown(path), "", given, "name a record that acklab wrote").into()
+}
+
+fn damaged(path: &Path, status: &str) -> Error {
+    let given = format!("a damaged record ({status})");
+    Mistake::new(&shown(path), "", &given, "take a whole copy of it").into()
+}
+
+fn check_is_sqlite(path: &Path) -> Result<()> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
+    match read {
+        Err(error) => Err(not_a_record(path, &format!("no readable file ({error})"))),
+        Ok(0) => Err(not_a_record(path, "an empty file")),
+        Ok(_) if start != MAGIC => Err(not_a_record(path, "another kind of file")),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Writable where possible: only then can a transaction that a kill cut off be rolled back.
+fn open_sqlite(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .or_else(|_| {
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
+    })?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn check_is_record(path: &Path, connection: &Connection) -> Result<()> {
+    let pragma = |name| {
+        let value = connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        value.map_err(|error| unreadable(path, &error))
+    };
+    if pragma("application_id")? != APPLICATION_ID {
+        return Err(not_a_record(path, "another SQLite database"));
+    }
+    let version = pragma("user_version")?;
+    if !(1..=SCHEMA_VERSION).contains(&version) {
+        let given = format!("a record of schema version {version}");
+        let allowed = format!("this acklab reads up to {SCHEMA_VERSION}: use a newer acklab");
+        return Err(Mistake::new(&shown(path), "", &given, &allowed).into());
+    }
+    Ok(())
+}
+
+fn read_header(connection: &Connection) -> rusqlite::Result<(String, bool)> {
+    let sql = "SELECT header, finished_unix_ms IS NOT NULL FROM run";
+    connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn read_bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT body FROM measurement ORDER BY round, cell";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// A file that SQLite finds unsound is the user's to replace; anything else is the machine's doing.
+fn unreadable(path: &Path, error: &rusqlite::Error) -> Error {
+    let is_unsound = match error {
+        rusqlite::Error::SqliteFailure(failure, _) => matches!(
+            failure.code,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown
+        ),
+        rusqlite::Error::SqlInputError { .. } | rusqlite::Error::QueryReturnedNoRows => true,
+        _ => false,
+    };
+    match is_unsound {
+        true => damaged(path, &error.to_string()),
+        false => breakdown(format!("read {}", path.display()), error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,356 @@
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+use crate::plan::Cell;
+use crate::record::{Host, Lag, LinkTraffic};
+use crate::study::{Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Workload};
+
+fn single() -> ModeSpec {
+    ModeSpec {
+        label: "mysql single".into(),
+        server: "mysql".into(),
+        mode: Mode::Single,
+        nodes: 1,
+        appliers: 4,
+        binary_log: true,
+        spread: false,
+        baseline: None,
+        variables: [].into(),
+        node_variables: [].into(),
+    }
+}
+
+fn cell(number: u32) -> Cell {
+    let workload = Workload::Sysbench {
+        load: SysbenchLoad::UpdateIndex,
+        tables: 1,
+        table_size: 10_000,
+        prepared: true,
+    };
+    Cell {
+        id: format!("cell {number}"),
+        mode: 0,
+        workload,
+        connections: number + 1,
+        distances: Distances {
+            label: "0.25 ms".into(),
+            pairs: vec![("a".into(), "b".into(), Duration::from_micros(250))],
+        },
+        client_site: "a".into(),
+    }
+}
+
+fn header() -> Header {
+    Header {
+        study: Study {
+            name: "small".into(),
+            title: "A small study".into(),
+            seed: u64::MAX,
+            rounds: 2,
+            warmup: Duration::from_millis(1500),
+            measure: Duration::from_secs(3),
+            sites: vec!["a".into()],
+            network: Network {
+                rtt_within_site: Duration::from_micros(250),
+                jitter: Duration::ZERO,
+                loss: 0.0,
+                rate_bits_per_s: None,
+            },
+            tls: false,
+            my_cnf: None,
+            modes: vec![single()],
+            sweeps: vec![],
+        },
+        study_text: "name = \"small\"".into(),
+        cells: (0..2).map(cell).collect(),
+        command_line: vec!["acklab".into(), "run".into()],
+        started_unix_ms: 1,
+        acklab_version: "0.1.0".into(),
+        host: Host {
+            kernel: "6.1".into(),
+            cpu_model: "x".into(),
+            cpus: 2,
+            memory_bytes: 1 << 33,
+            fsync_us_p50: 310.5,
+            link_floor_us_p50: 80.0,
+        },
+        servers: vec![],
+        labs: vec![],
+        remarks: vec![],
+    }
+}
+
+fn measurement(round: u32, cell: usize) -> Measurement {
+    let mut latency = histogram::empty();
+    latency.record_n(1_300, 99).unwrap();
+    latency.record(9_000).unwrap();
+    let lag = Lag {
+        node: "b".into(),
+        lag_ms: vec![1.25; 500],
+        catch_up_ms: None,
+    };
+    let link = LinkTraffic {
+        from: "a".into(),
+        to: "b".into(),
+        packets: 400,
+        bytes: 90_000,
+        is_client: false,
+    };
+    Measurement {
+        round,
+        cell,
+        window_s: 2.0,
+        commits: 100,
+        latency_us: histogram::encode(&latency),
+        errors: [(1213, 4)].into(),
+        lag: vec![lag],
+        links: vec![link],
+        ..Measurement::default()
+    }
+}
+
+fn given(error: Error) -> String {
+    match &error {
+        Error::Mistakes(mistakes) => mistakes[0].to_string(),
+        _ => panic!("no mistake but {error:?}"),
+    }
+}
+
+#[test]
+fn what_was_kept_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.acklab");
+    let mut store = Store::create(&path, &header()).unwrap();
+    assert!(
+        !path.exists() && !store.is_on_disk(),
+        "no record before a measurement"
+    );
+    store.append(&measurement(0, 1)).unwrap();
+    assert!(!Record::open(&path).unwrap().finished);
+    store.append(&measurement(0, 0)).unwrap();
+    let mut later = header();
+    later.remarks.push("All nodes share one journal.".into());
+    store.update_header(&later).unwrap();
+    store.finish().unwrap();
+    let record = Record::open(&path).unwrap();
+    assert_eq!(record.header, later);
+    assert_eq!(record.measurements, [measurement(0, 0), measurement(0, 1)]);
+    assert!(record.finished);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1, "one file");
+}
+
+#[test]
+fn a_run_without_a_measurement_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(&folder.path().join("r"), &header()).unwrap();
+    store.finish().unwrap();
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn columns_and_views_answer_sql() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    store.append(&measurement(0, 0)).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    let number = |sql: &str| -> f64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(number("SELECT commits_per_s FROM measurement"), 50.0);
+    assert_eq!(
+        number("SELECT latency_us_p50 + 0.0 FROM measurement"),
+        1300.0
+    );
+    assert_eq!(
+        number("SELECT sum(bytes) + 0.0 FROM link WHERE NOT is_client"),
+        90_000.0
+    );
+    assert_eq!(
+        number("SELECT code * 10.0 + errors FROM error_count"),
+        12_134.0
+    );
+    assert_eq!(number("SELECT max(lag_ms) FROM lag WHERE node = 'b'"), 1.25);
+    assert_eq!(number("SELECT warmup_ms FROM run"), 1500.0);
+    let of_cell = "SELECT connections + 0.0 FROM cell
+                   WHERE label = 'mysql single' AND workload = 'update_index' AND cell = 1";
+    assert_eq!(number(of_cell), 2.0);
+}
+
+#[test]
+fn every_view_can_be_read() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch(SCHEMA).unwrap();
+    let sql = "SELECT name FROM sqlite_master WHERE type IN ('view', 'table')";
+    let mut statement = connection.prepare(sql).unwrap();
+    let names = statement
+        .query_map([], |row| row.get::<_, String>(0))
+        .unwrap();
+    let names: Vec<String> = names.map(|name| name.unwrap()).collect();
+    assert!(names.len() > 12);
+    for name in names {
+        connection
+            .prepare(&format!("SELECT * FROM {name}"))
+            .unwrap();
+    }
+}
+
+#[test]
+fn the_same_measurement_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&folder.path().join("r"), &header()).unwrap();
+    store.append(&measurement(0, 0)).unwrap();
+    assert!(store.append(&measurement(0, 0)).is_err());
+    store.append(&measurement(1, 0)).unwrap();
+}
+
+#[test]
+fn a_figure_that_is_no_number_never_reaches_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    let mut bad = measurement(0, 0);
+    bad.host_busy = f64::NAN;
+    assert!(store.append(&bad).is_err());
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_damaged_histogram_is_refused_and_a_cell_that_is_not_there_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    let mut bad = measurement(0, 0);
+    bad.latency_us = "nonsense!".into();
+    assert!(store.append(&bad).is_err() && !path.exists());
+    store.append(&measurement(0, 2)).unwrap();
+    let message = given(Record::open(&path).unwrap_err());
+    assert!(message.contains("cell 2, which is not there"), "{message}");
+}
+
+#[test]
+fn a_bad_place_is_a_mistake_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, "mine").unwrap();
+    let message = given(Store::create(&taken, &header()).unwrap_err());
+    assert!(
+        message.contains("taken") && message.contains("exists already"),
+        "{message}"
+    );
+    let nowhere = folder.path().join("no/where");
+    let message = given(Store::create(&nowhere, &header()).unwrap_err());
+    assert!(message.contains("folder does not exist"), "{message}");
+}
+
+#[test]
+fn what_is_no_record_is_a_mistake_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    let message = || given(Record::open(&path).unwrap_err());
+    assert!(message().contains("no readable file") && message().contains("/it:"));
+    std::fs::write(&path, "").unwrap();
+    assert!(message().contains("an empty file"));
+    std::fs::write(&path, "name = \"small\"").unwrap();
+    assert!(message().contains("another kind of file"));
+    std::fs::remove_file(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    assert!(message().contains("another SQLite database"));
+    other
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .unwrap();
+    other
+        .pragma_update(None, "user_version", SCHEMA_VERSION + 1)
+        .unwrap();
+    assert!(message().contains("schema version 2"), "{}", message());
+    other
+        .pragma_update(None, "user_version", SCHEMA_VERSION)
+        .unwrap();
+    assert!(message().contains("damaged"), "{}", message());
+}
+
+#[test]
+fn a_cut_off_copy_is_a_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    for round in 0..20 {
+        store.append(&measurement(round, 0)).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    let copy = folder.path().join("copy");
+    std::fs::write(&copy, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(given(Record::open(&copy).unwrap_err()).contains("damaged"));
+}
+
+const CHILD_PATH: &str = "ACKLAB_TEST_STORE_PATH";
+
+/// Not a test: the child of the next one. It appends until it is killed.
+#[test]
+fn child_that_appends() {
+    let Ok(path) = std::env::var(CHILD_PATH) else {
+        return;
+    };
+    let mut store = Store::create(Path::new(&path), &header()).unwrap();
+    for round in 0.. {
+        store.append(&measurement(round, 0)).unwrap();
+        println!("\nkept {}", round + 1);
+    }
+}
+
+/// Kills a child that appends at a random moment; gives what it said it had kept.
+fn append_and_kill(path: &Path, let_live: Duration) -> usize {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "record::store::tests::child_that_appends",
+            "--nocapture",
+        ])
+        .env(CHILD_PATH, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The random moment is what is tested; nothing is waited for.
+    std::thread::sleep(let_live);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let kept = lines.filter_map(|line| line.unwrap().strip_prefix("kept ")?.parse().ok());
+    kept.last().unwrap_or(0)
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_whole_measurements_or_nothing() {
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut without, mut with, mut cut_off) = (0, 0, 0);
+    for trial in 0..40 {
+        let path = folder.path().join(trial.to_string());
+        // Half of the kills fall into the start, where the file appears.
+        let longest_us = if trial % 2 == 0 { 10_000 } else { 60_000 };
+        let let_live = Duration::from_micros(random.random_range(0..longest_us));
+        let kept = append_and_kill(&path, let_live);
+        if !path.exists() {
+            assert_eq!(kept, 0, "trial {trial}");
+            without += 1;
+            continue;
+        }
+        with += 1;
+        cut_off += usize::from(folder.path().join(format!("{trial}-journal")).exists());
+        let record = Record::open(&path).unwrap();
+        let found = record.measurements.len();
+        assert!(
+            found == kept || found == kept + 1,
+            "trial {trial}: {kept} {found}"
+        );
+        for (round, got) in record.measurements.iter().enumerate() {
+            assert_eq!(got, &measurement(round as u32, 0));
+        }
+        assert!(!record.finished);
+    }
+    println!("killed before the record appeared {without}, after {with}, amid a write {cut_off}");
+    assert!(with >= 5, "too few kills hit a record: {with}");
+}

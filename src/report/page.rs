@@ -1,0 +1,261 @@
+//! A page of headings, lines and tables, and how it looks as text and as Markdown.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table as Grid, presets};
+
+use super::numbers::NOTHING;
+
+/// Text is never wider.
+pub const WIDTH: usize = 100;
+
+/// What must not stand apart from its number.
+const UNITS: [&str; 9] = [
+    "s", "ms", "µs", "%", "GiB", "CPU", "CPUs", "round", "rounds",
+];
+
+/// A part of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    Title(String),
+    Heading(String),
+    /// Paragraphs, wrapped where text is narrow.
+    Lines(Vec<String>),
+    /// What concerns the table above.
+    Notes(Vec<String>),
+    /// A name and a paragraph each.
+    Facts(Vec<(String, String)>),
+    Table(Table),
+    /// An empty line between two tables.
+    Space,
+}
+
+/// A table; the first column is a name, the others are figures unless said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column's title, with a line break where text may break it, and whether it holds words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    pub title: String,
+    pub is_words: bool,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: &[(&str, bool)]) -> Table {
+        let column = |(title, is_words): &(&str, bool)| Column {
+            title: (*title).to_owned(),
+            is_words: *is_words,
+        };
+        Table {
+            columns: columns.iter().map(column).collect(),
+            rows: vec![],
+        }
+    }
+
+    /// Without the columns that hold nothing at all.
+    pub fn without_empty_columns(mut self) -> Table {
+        let says = |column: usize| self.rows.iter().any(|row| row[column] != NOTHING);
+        let keep: Vec<bool> = (0..self.columns.len()).map(|i| i == 0 || says(i)).collect();
+        retain(&mut self.columns, &keep);
+        self.rows.iter_mut().for_each(|row| retain(row, &keep));
+        self
+    }
+
+    fn grid(&self, title: impl Fn(&Column) -> String) -> Grid {
+        let mut grid = Grid::new();
+        grid.set_header(self.columns.iter().map(title));
+        grid.add_rows(self.rows.clone());
+        for (index, column) in self.columns.iter().enumerate() {
+            if let Some(shown) = grid.column_mut(index).filter(|_| !column.is_words) {
+                shown.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        grid
+    }
+
+    fn text(&self) -> String {
+        let mut grid = self.grid(|column| column.title.clone());
+        grid.load_style(presets::NOTHING);
+        grid.set_content_arrangement(ContentArrangement::Dynamic);
+        grid.set_width(WIDTH as u16);
+        let widths: usize = grid
+            .column_max_content_widths()
+            .iter()
+            .map(|w| usize::from(*w))
+            .sum();
+        let is_roomy = widths + 2 + 2 * self.columns.len() <= WIDTH;
+        for index in 0..self.columns.len() {
+            let before = if index == 0 || is_roomy { 2 } else { 1 };
+            let gap = (before, u16::from(index == 0));
+            if let Some(column) = grid.column_mut(index) {
+                column.set_padding(gap);
+            }
+        }
+        grid.lines()
+            .map(|line| line.trim_end().to_owned() + "\n")
+            .collect()
+    }
+
+    fn markdown(&self) -> String {
+        let mut grid = self.grid(|column| column.title.replace('\n', " "));
+        grid.load_style(presets::ASCII_MARKDOWN);
+        grid.set_content_arrangement(ContentArrangement::Disabled);
+        let mut lines: Vec<String> = grid.lines().collect();
+        lines[1] = self.columns.iter().map(rule).collect::<String>() + "|";
+        lines.join("\n") + "\n"
+    }
+}
+
+fn rule(column: &Column) -> &'static str {
+    if column.is_words { "|---" } else { "|---:" }
+}
+
+fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
+    let mut index = 0;
+    items.retain(|_| {
+        index += 1;
+        keep[index - 1]
+    });
+}
+
+/// As text of at most [`WIDTH`] columns.
+pub fn text(blocks: &[Block]) -> String {
+    blocks.iter().map(text_of).collect()
+}
+
+fn text_of(block: &Block) -> String {
+    match block {
+        Block::Title(title) => wrapped(title, ""),
+        Block::Heading(heading) => format!("\n{}", wrapped(heading, "    ")),
+        Block::Lines(lines) => lines.iter().map(|line| wrapped(line, "    ")).collect(),
+        Block::Notes(notes) => {
+            let indented = |note: &String| wrapped(&format!("  {note}"), "      ");
+            notes.iter().map(indented).collect()
+        }
+        Block::Facts(facts) => {
+            let fact = |(name, said): &(String, String)| {
+                wrapped(&format!("{name:<12}{said}"), &" ".repeat(12))
+            };
+            facts.iter().map(fact).collect()
+        }
+        Block::Table(table) => table.text(),
+        Block::Space => "\n".to_owned(),
+    }
+}
+
+/// Breaks at spaces so that no line is wider than [`WIDTH`], if words allow; later lines start with
+/// `indent`.
+fn wrapped(line: &str, indent: &str) -> String {
+    let mut text = String::new();
+    let mut width = 0;
+    for word in glued(line) {
+        let letters = word.trim_end().chars().count();
+        if width + letters > WIDTH && width > indent.len() {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(indent);
+            width = indent.len();
+        }
+        text.push_str(&word);
+        width += word.chars().count();
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+/// Words with their trailing space; a number and its unit are one word.
+fn glued(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_inclusive(' ') {
+        let bare = word.trim_end_matches(|c: char| !c.is_alphabetic() && c != '%');
+        match words.last_mut() {
+            Some(last) if UNITS.contains(&bare) => last.push_str(word),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// As Markdown.
+pub fn markdown(blocks: &[Block]) -> String {
+    let parts: Vec<String> = blocks.iter().map(markdown_of).collect();
+    parts.join("\n")
+}
+
+fn markdown_of(block: &Block) -> String {
+    let list = |lines: &[String]| {
+        lines
+            .iter()
+            .map(|line| format!("- {}\n", escaped(line)))
+            .collect()
+    };
+    match block {
+        Block::Title(title) => format!("# {}\n", escaped(title)),
+        Block::Heading(heading) => format!("## {}\n", escaped(heading)),
+        Block::Lines(lines) | Block::Notes(lines) => list(lines),
+        Block::Facts(facts) => facts
+            .iter()
+            .map(|(name, said)| format!("- **{name}:** {}\n", escaped(said)))
+            .collect(),
+        Block::Table(table) => table.escaped().markdown(),
+        Block::Space => String::new(),
+    }
+}
+
+impl Table {
+    fn escaped(&self) -> Table {
+        let mut table = self.clone();
+        let cells = table.rows.iter_mut().flatten();
+        cells.for_each(|cell| *cell = escaped(cell));
+        table
+    }
+}
+
+/// A name may hold what Markdown takes for markup.
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('_', "\\_")
+        .replace('*', "\\*")
+        .replace('~', "\\~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_wrapped_and_long_words_kept() {
+        let line = "word ".repeat(50);
+        let text = wrapped(&line, "    ");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{text}"
+        );
+        assert_eq!(text.split_whitespace().count(), 50);
+        let long = "x".repeat(150);
+        assert_eq!(wrapped(&long, "  "), format!("{long}\n"));
+    }
+
+    #[test]
+    fn a_column_without_a_figure_is_left_out() {
+        let mut table = Table::new(&[("mode", true), ("a", false), ("b", false)]);
+        table.rows = vec![vec!["x".into(), NOTHING.into(), "1".into()]];
+        let table = table.without_empty_columns();
+        assert_eq!((table.columns.len(), &table.rows[0][1][..]), (2, "1"));
+    }
+
+    #[test]
+    fn markdown_is_not_broken_by_names() {
+        let mut table = Table::new(&[("mode", true), ("rate\nper s", false)]);
+        table.rows = vec![vec!["a|b_c".into(), "1".into()]];
+        let text = markdown(&[Block::Table(table)]);
+        assert!(
+            text.contains("| a\\|b\\_c |") && text.contains("|---|---:|"),
+            "{text}"
+        );
+        assert!(text.contains("rate per s"));
+    }
+}
