@@ -45,7 +45,8 @@ impl Estimate {
 }
 
 /// Student's t at 96 %, two-sided, for 2 to 8 rounds. 96 and not 95, for what is sought is the
-/// median of noise that need not be normal: at 95 % even noise covers only 92.2 % with three rounds.
+/// median of noise that need not be normal: at 95 % even noise covers only 92.2 % with three
+/// rounds.
 const T_96: [f64; 7] = [15.895, 4.849, 3.482, 2.999, 2.757, 2.612, 2.517];
 
 /// The median of `values`, one per round, and its interval. `None` without values.

@@ -35,7 +35,8 @@ fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
     let first = members[0];
     let client = client(summary, &first.client_site);
     let heading = format!(
-        "Anatomy of a commit: median latency = work + round trips · RTT; {}, 1 connection, {client}",
+        "Anatomy of a commit: median latency = work + round trips · RTT; {}, \
+         1 connection, {client}",
         first.workload
     );
     let said = members
