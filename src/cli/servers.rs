@@ -13,7 +13,7 @@ pub fn list() -> Result<u8> {
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(100);
     table.set_header(["server", "version", "source", "state", "modes"]);
     for name in cache.names(&catalogue) {

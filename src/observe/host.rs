@@ -30,11 +30,11 @@ impl HostCpu {
         let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
         let total = ticks.iter().sum();
         let at = |i: usize| ticks.get(i).copied().unwrap_or(0);
-        let idle = at(3) + at(4);
-        HostCpu { busy: total - idle, stolen: at(7), total }
+        let stolen = at(7);
+        HostCpu { busy: total - at(3) - at(4) - stolen, stolen, total }
     }
 
-    /// Shares of all CPU time since `earlier` that were busy (stolen included) and stolen.
+    /// Shares of all CPU time since `earlier` that this machine used, and that were stolen from it.
     pub fn shares_since(&self, earlier: &HostCpu) -> (f64, f64) {
         let total = self.total.saturating_sub(earlier.total).max(1) as f64;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total;
@@ -88,11 +88,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_count_steal_as_busy() {
+    fn stolen_time_is_told_apart() {
         let before = HostCpu::parse("cpu  100 0 100 800 0 0 0 0 0 0\n");
         let after = HostCpu::parse("cpu  140 0 110 840 0 0 0 10 0 0\n");
         let (busy, stolen) = after.shares_since(&before);
-        assert!((busy - 0.6).abs() < 1e-9, "{busy}");
+        assert!((busy - 0.5).abs() < 1e-9, "{busy}");
         assert!((stolen - 0.1).abs() < 1e-9, "{stolen}");
     }
 }
