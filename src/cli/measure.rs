@@ -18,13 +18,16 @@ use crate::study::{Capabilities, Capability, Overrides, Study, builtin, written}
 const INTERRUPTED: u8 = 130;
 
 /// Runs a study by file or name and prints its report.
-pub fn run(study: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
+pub fn run(name: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
     let format = format(&options.format)?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let (study, text) = read_study(study, options, &cache, &catalogue)?;
+    let (study, _) = read_study(name, options, &cache, &catalogue)?;
     need_root(words.get(1).map_or("run", String::as_str))?;
     need_tun(words.get(1).map_or("run", String::as_str))?;
+    fetch_missing(&study, &cache, &catalogue)?;
+    // Once more: now the servers' versions, and so what they can do, are known for certain.
+    let (study, text) = read_study(name, options, &cache, &catalogue)?;
     let plan = plan(&study);
     let record = record_path(options.record.as_deref(), &study.name)?;
     let order = Order {
@@ -34,7 +37,6 @@ pub fn run(study: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
         study,
         plan,
     };
-    fetch_missing(&order.study, &cache, &catalogue)?;
     announce(&order.study, &order.plan, &order.record);
     let code = sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
         let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))

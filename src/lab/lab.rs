@@ -8,7 +8,7 @@ use super::mode;
 use super::node::{Node, Place};
 use super::options::{Settings, overridden, read_option_file};
 use super::servers::{Cache, Program};
-use crate::error::{Breakdown, Result};
+use crate::error::Result;
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
 
@@ -159,14 +159,5 @@ impl Lab {
     pub fn check_alive(&mut self) -> Result<()> {
         let name = self.spec.name.clone();
         self.nodes.iter_mut().try_for_each(|node| node.check_alive(&format!("run {name}")))
-    }
-}
-
-/// The server that refuses a mode, with what it can do.
-pub fn refuse(program: &Program, mode: &Mode) -> Breakdown {
-    Breakdown {
-        tried: format!("run {} in mode {}", program.kept.name, mode.name()),
-        status: format!("{} can do {}", program.kept.version, program.modes.join(", ")),
-        log: Vec::new(),
     }
 }

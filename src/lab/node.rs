@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::netns::Netns;
 use super::options::Settings;
 use super::sandbox::{SERVER_UID, stop_asked};
+use super::servers::datadir::{PASSWORD, USER};
 use super::servers::{Cache, Program, datadir};
 use super::sql::{Admin, Row};
 use crate::error::{Breakdown, Error, Result, Tried};
@@ -139,7 +140,7 @@ impl Node {
             self.check_alive("start")?;
             if let Ok(admin) = Admin::connect(&self.socket()) {
                 self.admin = Some(admin);
-                return Ok(());
+                return self.remember_load_user();
             }
             if start.elapsed() > START_LIMIT {
                 let status = format!("no connection after {} s", START_LIMIT.as_secs());
@@ -147,6 +148,14 @@ impl Node {
             }
             pause(Duration::from_millis(20))?;
         }
+    }
+
+    /// Logs the load's user in once, so that the server remembers its password's digest: with
+    /// `caching_sha2_password` every later login is then the short one, as on a server in use, and
+    /// clients that cannot do the long one get in too.
+    fn remember_load_user(&mut self) -> Result<()> {
+        let login = Admin::connect_as(&self.socket(), USER, Some(PASSWORD));
+        login.map(drop).map_err(|error| self.breakdown("log the load's user in", &error.to_string()))
     }
 
     /// A breakdown if the server process has ended.

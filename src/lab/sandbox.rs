@@ -33,6 +33,9 @@ pub const SERVER_UID: u32 = 64_198;
 /// Set when the user asked to stop.
 static STOP_ASKED: AtomicBool = AtomicBool::new(false);
 
+/// Set when the front end may go and the sandbox stays.
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
 /// Whether the user asked to stop (Ctrl-C, SIGTERM).
 pub fn stop_asked() -> bool {
     STOP_ASKED.load(Ordering::Relaxed)
@@ -95,6 +98,33 @@ pub fn sweep(parent: &Path) {
     }
 }
 
+/// When a process started, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)).
+fn started_ticks(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Pid 1 of the sandbox with that run folder, as the host sees it; never another process that has
+/// come to the same number.
+pub fn first_pid(folder: &Path) -> Option<i32> {
+    let text = fs::read_to_string(folder.join("pid")).ok()?;
+    let (pid, ticks) = text.split_once(' ')?;
+    let (pid, ticks) = (pid.parse().ok()?, ticks.parse().ok()?);
+    (started_ticks(pid) == Some(ticks)).then_some(pid)
+}
+
+/// Lets go of the front end's terminal or pipes.
+fn leave_terminal() {
+    let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") else {
+        return;
+    };
+    for fd in 0..3 {
+        // SAFETY: dup2(2) onto the three standard descriptors.
+        unsafe { libc::dup2(null.as_raw_fd(), fd) };
+    }
+}
+
 /// How long the sandbox lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
@@ -116,7 +146,9 @@ impl Inside {
     /// Lets the front end of a detached sandbox leave with `code`.
     pub fn release_front_end(&mut self, code: u8) {
         if let Some(mut pipe) = self.release.take() {
+            RELEASED.store(true, Ordering::SeqCst);
             let _ = pipe.write_all(&[code]);
+            leave_terminal();
         }
     }
 }
@@ -243,12 +275,18 @@ fn launch(
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
             std::mem::forget(lock); // held until the keeper ends
-            fs::write(folder.path.join("pid"), child.to_string())
+            let ticks = started_ticks(child.as_raw()).unwrap_or(0);
+            fs::write(folder.path.join("pid"), format!("{child} {ticks}"))
                 .tried(|| "write the sandbox's pid".into())?;
+            if lifetime == Lifetime::Detached {
+                leave_terminal();
+            }
             Ok(child)
         }
         ForkResult::Child => {
             std::mem::forget(lock);
+            // The keeper has one thread, so that its death and that thread's are the same.
+            let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
             let code = inside(cache, folder, lifeline, verdict, lifetime, work)
                 .unwrap_or_else(|error| {
                     eprintln!("acklab: {error}");
@@ -275,7 +313,7 @@ fn inside(
         release: (lifetime == Lifetime::Detached).then_some(release),
     };
     raise_file_limit();
-    watch_lifeline(File::from(lifeline), lifetime);
+    watch_lifeline(File::from(lifeline));
     Ok(work(&mut inside))
 }
 
@@ -286,13 +324,13 @@ fn raise_file_limit() {
 }
 
 /// A byte asks to stop soon; end-of-file ends pid 1, and with it everything in the sandbox.
-fn watch_lifeline(mut lifeline: File, lifetime: Lifetime) {
+fn watch_lifeline(mut lifeline: File) {
     std::thread::spawn(move || {
         let mut byte = [0u8];
         while lifeline.read(&mut byte).unwrap_or(0) == 1 {
             STOP_ASKED.store(true, Ordering::Relaxed);
         }
-        if lifetime == Lifetime::FrontEnd {
+        if !RELEASED.load(Ordering::SeqCst) {
             std::process::exit(4);
         }
     });

@@ -19,11 +19,21 @@ pub struct Admin {
 pub type SqlError = mysql::Error;
 
 impl Admin {
-    /// Connects once, without waiting for a server that is not there yet.
+    /// Connects as root, once, without waiting for a server that is not there yet.
     pub fn connect(socket: &Path) -> Result<Admin, SqlError> {
+        Admin::connect_as(socket, "root", None)
+    }
+
+    /// Connects as any user, once.
+    pub fn connect_as(
+        socket: &Path,
+        user: &str,
+        password: Option<&str>,
+    ) -> Result<Admin, SqlError> {
         let socket: PathBuf = socket.to_owned();
         let options = OptsBuilder::new()
-            .user(Some("root"))
+            .user(Some(user))
+            .pass(password)
             .prefer_socket(false)
             .socket(Some(socket.display().to_string()))
             .tcp_connect_timeout(Some(Duration::from_secs(5)));
