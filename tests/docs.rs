@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use acklab::record::Flag;
+use acklab::study::{Capabilities, Capability, Flavour, written};
 
 /// Folders that a path in a document may begin with.
 const FOLDERS: [&str; 5] = ["src/", "tests/", "docs/", "studies/", "benches/"];
@@ -72,12 +73,20 @@ fn paths(text: &str) -> Vec<String> {
 
 /// Links of one document that lead nowhere, and paths that are not there.
 fn broken(document: &str, text: &str) -> Vec<String> {
-    let folder = PathBuf::from(document).parent().unwrap_or(Path::new("")).to_owned();
+    let folder = PathBuf::from(document)
+        .parent()
+        .unwrap_or(Path::new(""))
+        .to_owned();
     let is_missing = |path: &Path| !root().join(path).exists();
     let broken_link = |target: &String| is_missing(&folder.join(target));
     let links = links(text).into_iter().filter(broken_link);
-    let paths = paths(text).into_iter().filter(|path| is_missing(Path::new(path)));
-    links.chain(paths).map(|missing| format!("{document}: {missing} is not there")).collect()
+    let paths = paths(text)
+        .into_iter()
+        .filter(|path| is_missing(Path::new(path)));
+    links
+        .chain(paths)
+        .map(|missing| format!("{document}: {missing} is not there"))
+        .collect()
 }
 
 #[test]
@@ -87,8 +96,10 @@ fn every_link_and_path_is_there() {
     assert!(documents.iter().any(|(name, _)| name == "docs/method.md"));
     let links: usize = documents.iter().map(|(_, text)| links(text).len()).sum();
     assert!(links > 10, "only {links} links were found");
-    let broken: Vec<String> =
-        documents.iter().flat_map(|(name, text)| broken(name, text)).collect();
+    let broken: Vec<String> = documents
+        .iter()
+        .flat_map(|(name, text)| broken(name, text))
+        .collect();
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
@@ -97,9 +108,15 @@ fn a_broken_link_or_path_is_seen() {
     let bad = "[a](words.md) [b](gone.md#x) [c](https://x.y/z) `src/nowhere.rs` `src/lib.rs`\n";
     assert_eq!(
         broken("docs/x.md", bad),
-        ["docs/x.md: gone.md is not there", "docs/x.md: src/nowhere.rs is not there"]
+        [
+            "docs/x.md: gone.md is not there",
+            "docs/x.md: src/nowhere.rs is not there"
+        ]
     );
-    assert_eq!(broken("docs/x.md", "```\n[b](gone.md) `src/no.rs`\n```\n"), [""; 0]);
+    assert_eq!(
+        broken("docs/x.md", "```\n[b](gone.md) `src/no.rs`\n```\n"),
+        [""; 0]
+    );
 }
 
 /// The verbs of `--help`: the first words of the lines below `Commands:`.
@@ -107,7 +124,9 @@ fn verbs(help: &str) -> Vec<String> {
     let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = below.take_while(|line| !line.is_empty());
     let verb = |line: &str| {
-        let indented = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '));
+        let indented = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '));
         indented?.split_whitespace().next().map(str::to_owned)
     };
     lines.filter_map(verb).collect()
@@ -116,7 +135,9 @@ fn verbs(help: &str) -> Vec<String> {
 fn missing_verbs(readme: &str, verbs: &[String]) -> Vec<String> {
     let names = |verb: &String| {
         let shown = format!("acklab {verb}");
-        let mut after = readme.match_indices(&shown).map(|(at, _)| &readme[at + shown.len()..]);
+        let mut after = readme
+            .match_indices(&shown)
+            .map(|(at, _)| &readme[at + shown.len()..]);
         after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
     };
     verbs.iter().filter(|verb| !names(verb)).cloned().collect()
@@ -124,10 +145,15 @@ fn missing_verbs(readme: &str, verbs: &[String]) -> Vec<String> {
 
 #[test]
 fn the_readme_names_every_verb() {
-    let output = Command::new(env!("CARGO_BIN_EXE_acklab")).arg("--help").output();
+    let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .arg("--help")
+        .output();
     let help = String::from_utf8(output.expect("acklab runs").stdout).expect("text");
     let verbs = verbs(&help);
-    assert!(verbs.contains(&"compare".to_owned()) && verbs.len() > 5, "{verbs:?}\n{help}");
+    assert!(
+        verbs.contains(&"compare".to_owned()) && verbs.len() > 5,
+        "{verbs:?}\n{help}"
+    );
     assert_eq!(missing_verbs(&text_of("README.md"), &verbs), [""; 0]);
 }
 
@@ -137,7 +163,10 @@ fn a_missing_verb_is_seen() {
                 Options:\n  -h      Help\n";
     let verbs = verbs(help);
     assert_eq!(verbs, ["run", "up"]);
-    assert_eq!(missing_verbs("`acklab run X`, acklab upwards", &verbs), ["up"]);
+    assert_eq!(
+        missing_verbs("`acklab run X`, acklab upwards", &verbs),
+        ["up"]
+    );
 }
 
 /// The folders and files that are rooms, and the entry points beside them.
@@ -157,7 +186,7 @@ fn the_architecture_names_every_room() {
     let rooms = rooms();
     assert!(rooms.len() > 8, "{rooms:?}");
     let is_named = |room: &&String| {
-        text.contains(&format!("`src/{room}/")) || text.contains(&format!("`src/{room}.rs`"))
+        text.contains(&format!("`src/{room}/`")) || text.contains(&format!("`src/{room}.rs`"))
     };
     let missing: Vec<&String> = rooms.iter().filter(|room| !is_named(room)).collect();
     assert!(missing.is_empty(), "{missing:?}");
@@ -176,7 +205,9 @@ fn flags() -> [Flag; 6] {
 /// Names of all modes that a server of the catalogue can do.
 fn modes() -> Vec<String> {
     let catalogue: toml::Table = text_of("catalogue.toml").parse().expect("TOML");
-    let rows = catalogue["can"].as_array().expect("rows of what servers can do");
+    let rows = catalogue["can"]
+        .as_array()
+        .expect("rows of what servers can do");
     let lists = rows.iter().filter_map(|row| row["modes"].as_array());
     let names = lists.flatten().filter_map(|mode| mode.as_str());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
@@ -198,4 +229,42 @@ fn every_flag_and_mode_is_explained() {
         .map(|(name, path, _)| format!("{path} does not explain `{name}`"))
         .collect();
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// The fenced TOML of a document.
+fn toml_blocks(text: &str) -> Vec<&str> {
+    let blocks = text.split("```toml\n").skip(1);
+    blocks.filter_map(|rest| rest.split("```").next()).collect()
+}
+
+fn parsed(text: &str) -> acklab::error::Result<acklab::study::Study> {
+    let server = |name: &str, flavour| {
+        let modes = modes();
+        let capability = Capability {
+            flavour,
+            version: None,
+            modes,
+        };
+        (name.to_owned(), capability)
+    };
+    let servers = [
+        server("mysql", Flavour::Mysql),
+        server("mariadb", Flavour::Mariadb),
+    ];
+    let capabilities = Capabilities {
+        servers: servers.into(),
+    };
+    written::parse(text, "README.md", &capabilities, &|file| {
+        Err(format!("no {file}"))
+    })
+}
+
+#[test]
+fn the_readmes_study_is_without_mistakes() {
+    let readme = text_of("README.md");
+    let blocks = toml_blocks(&readme);
+    assert_eq!(blocks.len(), 1);
+    let study = parsed(blocks[0]).expect("no mistakes");
+    assert_eq!((study.modes.len(), study.sweeps.len()), (2, 1));
+    assert!(parsed(&blocks[0].replace("wait_for", "wait_fro")).is_err());
 }
