@@ -12,6 +12,7 @@ use nix::unistd::read;
 use super::iterate::iterate;
 use super::job::{Command, Job, Reply, Snapshot};
 use super::pool::Pool;
+use super::priority;
 use super::workload::{UniqueNumbers, script};
 use crate::error::{Error, Result, Tried, breakdown};
 
@@ -131,7 +132,7 @@ fn handle<I: AsFd>(input: &mut Input<I>, pool: &mut Option<Pool>, line: &str) ->
             Ok(Reply::Started { connected_s })
         }
         (Command::Iterate(job), None) => {
-            check_descriptor_limit(&job)?;
+            prepare_process(&job)?;
             Ok(Reply::Iterations(Box::new(iterate(input, &job)?)))
         }
         (Command::Mark, Some(pool)) => Ok(Reply::Snapshot(Box::new(pool.mark()))),
@@ -146,7 +147,8 @@ fn handle<I: AsFd>(input: &mut Input<I>, pool: &mut Option<Pool>, line: &str) ->
     }
 }
 
-fn check_descriptor_limit(job: &Job) -> Result<()> {
+fn prepare_process(job: &Job) -> Result<()> {
+    priority::choose(job.connections);
     let (soft, _) =
         getrlimit(Resource::RLIMIT_NOFILE).tried(|| "read the limit of open files".to_owned())?;
     if u64::from(job.connections) + SPARE_DESCRIPTORS <= soft {
@@ -159,7 +161,7 @@ fn check_descriptor_limit(job: &Job) -> Result<()> {
 }
 
 fn start<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<(Pool, f64)> {
-    check_descriptor_limit(job)?;
+    prepare_process(job)?;
     let unique = UniqueNumbers {
         from: job.unique_from,
         driver: job.driver,

@@ -10,6 +10,7 @@ mod job;
 mod keys;
 mod merge;
 mod pool;
+mod priority;
 mod session;
 mod stream;
 mod tally;
