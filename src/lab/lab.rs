@@ -69,7 +69,10 @@ impl Lab {
     ) -> Result<Lab> {
         let start = Instant::now();
         let create = |place| Node::create(place, cache, &program, run);
-        let nodes = places.into_iter().map(create).collect::<Result<Vec<Node>>>()?;
+        let nodes = places
+            .into_iter()
+            .map(create)
+            .collect::<Result<Vec<Node>>>()?;
         let mut lab = Lab {
             spec,
             program,
@@ -88,7 +91,11 @@ impl Lab {
     /// Puts the layers of settings on one another, the strongest last.
     fn decide_settings(&mut self) {
         let flavour = self.program.kept.flavour;
-        let pinned = self.program.terms.iter().map(|(name, value, _)| (name, value.as_str()));
+        let pinned = self
+            .program
+            .terms
+            .iter()
+            .map(|(name, value, _)| (name, value.as_str()));
         let terms: Settings = pinned.collect();
         let text = self.spec.my_cnf.as_deref().unwrap_or_default();
         let users = read_option_file(text, flavour);
@@ -99,7 +106,7 @@ impl Lab {
                     lab.set(&name, value);
                 }
             }
-            let own = self.spec.node_variables.get(self.nodes[i].name());
+            let own = self.spec.node_variables.get(self.nodes[i].site());
             for (name, value) in self.spec.variables.iter().chain(own.into_iter().flatten()) {
                 lab.set(name, value.as_str());
             }
@@ -150,7 +157,7 @@ impl Lab {
     pub fn variables(&mut self) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
         let ask = |node: &mut Node| {
             let variables = node.pairs("SHOW GLOBAL VARIABLES")?;
-            Ok((node.name().to_owned(), variables))
+            Ok((node.site().to_owned(), variables))
         };
         self.nodes.iter_mut().map(ask).collect()
     }
@@ -158,6 +165,8 @@ impl Lab {
     /// A breakdown if any server has ended.
     pub fn check_alive(&mut self) -> Result<()> {
         let name = self.spec.name.clone();
-        self.nodes.iter_mut().try_for_each(|node| node.check_alive(&format!("run {name}")))
+        self.nodes
+            .iter_mut()
+            .try_for_each(|node| node.check_alive(&format!("run {name}")))
     }
 }

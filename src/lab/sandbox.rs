@@ -160,11 +160,7 @@ impl Inside {
 ///
 /// # Errors
 /// A breakdown if the kernel refuses the namespaces or a mount.
-pub fn run(
-    cache: &Path,
-    lifetime: Lifetime,
-    work: impl FnOnce(&mut Inside) -> u8,
-) -> Result<u8> {
+pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u8) -> Result<u8> {
     let folder = RunFolder::create(cache)?;
     let lifeline = pipe().tried(|| "make a pipe".into())?;
     let verdict = pipe().tried(|| "make a pipe".into())?;
@@ -211,7 +207,7 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
 
 static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
 
-/// The first request lets the running cell end; the second ends everything at once.
+/// The first request ends the run in order, at its next step; the second ends everything at once.
 extern "C" fn hand_on_stop(_signal: libc::c_int) {
     if STOP_ASKED.swap(true, Ordering::Relaxed) {
         // SAFETY: _exit(2) is async-signal-safe.
@@ -270,7 +266,8 @@ fn launch(
 ) -> Result<Pid> {
     let lock = folder.lock()?;
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
-    unshare(flags).tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
+    unshare(flags)
+        .tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
     // SAFETY: still a single thread.
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
@@ -287,8 +284,8 @@ fn launch(
             std::mem::forget(lock);
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
-            let code = inside(cache, folder, lifeline, verdict, lifetime, work)
-                .unwrap_or_else(|error| {
+            let code =
+                inside(cache, folder, lifeline, verdict, lifetime, work).unwrap_or_else(|error| {
                     eprintln!("acklab: {error}");
                     error.exit_code()
                 });
@@ -346,8 +343,14 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
     let cache_fd = File::open(cache).tried(|| format!("open {}", cache.display()))?;
     let run_fd = File::open(&folder.path).tried(|| format!("open {}", folder.path.display()))?;
     let inside = Path::new(INSIDE);
-    mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::MS_NOSUID, Some("mode=0755"))
-        .tried(|| "mount a private /run".into())?;
+    mount(
+        Some("tmpfs"),
+        "/run",
+        Some("tmpfs"),
+        MsFlags::MS_NOSUID,
+        Some("mode=0755"),
+    )
+    .tried(|| "mount a private /run".into())?;
     for (fd, name) in [(&cache_fd, "cache"), (&run_fd, "run")] {
         let target = inside.join(name);
         fs::create_dir_all(&target).tried(|| format!("make {}", target.display()))?;
@@ -362,7 +365,10 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
 
 fn name_server_user(inside: &Path) -> Result<()> {
     let lines = [
-        ("/etc/passwd", format!("acklab:x:{SERVER_UID}:{SERVER_UID}::/nonexistent:/bin/sh\n")),
+        (
+            "/etc/passwd",
+            format!("acklab:x:{SERVER_UID}:{SERVER_UID}::/nonexistent:/bin/sh\n"),
+        ),
         ("/etc/group", format!("acklab:x:{SERVER_UID}:\n")),
     ];
     for (path, line) in lines {

@@ -31,14 +31,21 @@ impl HostCpu {
         let total = ticks.iter().sum();
         let at = |i: usize| ticks.get(i).copied().unwrap_or(0);
         let stolen = at(7);
-        HostCpu { busy: total - at(3) - at(4) - stolen, stolen, total }
+        HostCpu {
+            busy: total - at(3) - at(4) - stolen,
+            stolen,
+            total,
+        }
     }
 
     /// Shares of all CPU time since `earlier` that this machine used, and that were stolen from it.
     pub fn shares_since(&self, earlier: &HostCpu) -> (f64, f64) {
         let total = self.total.saturating_sub(earlier.total).max(1) as f64;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total;
-        (share(self.busy, earlier.busy), share(self.stolen, earlier.stolen))
+        (
+            share(self.busy, earlier.busy),
+            share(self.stolen, earlier.stolen),
+        )
     }
 }
 
@@ -49,10 +56,16 @@ pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
         let value = line.and_then(|line| line.split_once(':'));
-        value.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        value
+            .map(|(_, value)| value.trim().to_owned())
+            .unwrap_or_default()
     };
     let memory = field(&read("/proc/meminfo"), "MemTotal");
-    let kib: u64 = memory.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let kib: u64 = memory
+        .split(' ')
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
     Ok(Host {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         cpu_model: field(&cpuinfo, "model name"),

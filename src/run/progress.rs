@@ -26,7 +26,11 @@ impl Progress {
         bar.set_length(cells as u64);
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {eta} left  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar, is_terminal, start: Instant::now() }
+        Progress {
+            bar,
+            is_terminal,
+            start: Instant::now(),
+        }
     }
 
     /// Tells what is being done before the first cell.
