@@ -99,7 +99,8 @@ fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> 
         .map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
     let text = format!(
         "name = \"up\"\ntitle = \"detached lab\"\nrounds = 1\ntls = {}\n[[mode]]\nserver = {}\n\
-         mode = {}\n{nodes}[[sweep]]\nworkload = [\"update_index\"]\nconnections = [1]\nrtt = [{}]\n",
+         mode = {}\n{nodes}[[sweep]]\nworkload = [\"update_index\"]\n\
+         connections = [1]\nrtt = [{}]\n",
         wish.tls,
         quoted(&server),
         quoted(&wish.mode),

@@ -8,6 +8,7 @@ use super::mode;
 use super::node::{Node, Place};
 use super::options::{Settings, overridden, read_option_file};
 use super::servers::{Cache, Program};
+use super::tls::Identity;
 use crate::error::Result;
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
@@ -82,14 +83,20 @@ impl Lab {
             overridden: Vec::new(),
             entered: None,
         };
-        lab.decide_settings();
+        lab.decide_settings(run)?;
         mode::form(&mut lab)?;
         lab.ready = start.elapsed();
         Ok(lab)
     }
 
     /// Puts the layers of settings on one another, the strongest last.
-    fn decide_settings(&mut self) {
+    fn decide_settings(&mut self, run: &Path) -> Result<()> {
+        // MySQL makes its own certificates; MariaDB wants files.
+        let needs_files = self.program.dialect().optional("tls_needs_files").is_some();
+        let identity = match self.spec.tls && needs_files {
+            true => Some(Identity::make(&run.join(format!("{}.tls", self.spec.name)))?),
+            false => None,
+        };
         let flavour = self.program.kept.flavour;
         let pinned = self
             .program
@@ -101,9 +108,13 @@ impl Lab {
         let users = read_option_file(text, flavour);
         for i in 0..self.nodes.len() {
             let mut lab = mode::settings(self, i);
-            if !self.spec.tls {
-                for (name, value) in self.program.dialect().settings("tls_off") {
-                    lab.set(&name, value);
+            match &identity {
+                Some(identity) => identity.settings(&self.spec, &mut lab),
+                None if self.spec.tls => {}
+                None => {
+                    for (name, value) in self.program.dialect().settings("tls_off") {
+                        lab.set(&name, value);
+                    }
                 }
             }
             let own = self.spec.node_variables.get(self.nodes[i].site());
@@ -119,6 +130,7 @@ impl Lab {
             all.overlay(&lab);
             self.settings.push(all);
         }
+        Ok(())
     }
 
     /// Starts node `i`'s server with its settings.

@@ -11,5 +11,6 @@ pub mod options;
 pub mod sandbox;
 pub mod servers;
 pub mod sql;
+mod tls;
 
 pub use lab::{Lab, LabSpec};

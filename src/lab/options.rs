@@ -51,7 +51,9 @@ impl Settings {
     pub fn option_file(&self) -> String {
         let line = |(name, value): (&str, &str)| format!("{name} = {value}\n");
         let lines: String = self.iter().map(line).collect();
-        format!("[mysqld]\n{lines}")
+        // Galera's first state transfer copies files that are alike already: it stays plain, for
+        // an encrypted one wants one more program.
+        format!("[mysqld]\n{lines}[sst]\nssl_mode = DISABLED\n")
     }
 }
 

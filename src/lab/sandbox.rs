@@ -138,7 +138,7 @@ pub enum Lifetime {
 pub struct Inside {
     /// The run folder as seen inside.
     pub run: PathBuf,
-    /// Tells a front end of a [`Lifetime::Detached`] sandbox that it may leave, with this exit code.
+    /// Tells the front end of a detached sandbox that it may leave, with this exit code.
     release: Option<File>,
 }
 
