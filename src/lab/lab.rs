@@ -94,7 +94,9 @@ impl Lab {
         // MySQL makes its own certificates; MariaDB wants files.
         let needs_files = self.program.dialect().optional("tls_needs_files").is_some();
         let identity = match self.spec.tls && needs_files {
-            true => Some(Identity::make(&run.join(format!("{}.tls", self.spec.name)))?),
+            true => Some(Identity::make(
+                &run.join(format!("{}.tls", self.spec.name)),
+            )?),
             false => None,
         };
         let flavour = self.program.kept.flavour;
