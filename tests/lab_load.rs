@@ -38,8 +38,9 @@ fn lab_load_driver_does_what_it_says() {
     ];
     for (name, check) in checks {
         if name.contains(&only) {
-            eprintln!("{name}…");
+            let begin = std::time::Instant::now();
             check();
+            eprintln!("{name}: {:.1?}", begin.elapsed());
         }
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::read;
 
 use super::iterate::iterate;
@@ -72,11 +73,16 @@ impl<I: AsFd> Input<I> {
 /// Serves commands until the input ends.
 pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
     raise_descriptor_limit();
+    ignore_interrupts();
     let mut input = Input::new(stdin);
     let mut pool = None;
     while !input.is_closed {
         if let Some(line) = input.lines.pop_front() {
-            answer(&mut stdout, &mut input, &mut pool, &line)?;
+            match answer(&mut stdout, &mut input, &mut pool, &line) {
+                // The input ended in the middle of something: the parent is gone.
+                Err(Error::Interrupted) => return Ok(()),
+                other => other?,
+            }
             continue;
         }
         let can_read = match &mut pool {
@@ -96,6 +102,13 @@ fn raise_descriptor_limit() {
         // A refusal shows when sockets run out, with the number that were connected.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
+}
+
+/// Ctrl-C reaches every process of the terminal, but what it ends is the parent's to say.
+fn ignore_interrupts() {
+    // SAFETY: ignoring a signal installs no handler of ours.
+    let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
+    debug_assert!(ignored.is_ok(), "SIGINT can be ignored");
 }
 
 fn answer<I: AsFd>(
