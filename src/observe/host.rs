@@ -23,6 +23,13 @@ impl HostCpu {
         HostCpu::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
+    /// Moves this reading forward by what passed between two others.
+    pub fn add_since(&mut self, later: &HostCpu, earlier: &HostCpu) {
+        self.busy += later.busy.saturating_sub(earlier.busy);
+        self.stolen += later.stolen.saturating_sub(earlier.stolen);
+        self.total += later.total.saturating_sub(earlier.total);
+    }
+
     /// First line: user nice system idle iowait irq softirq steal (proc(5)).
     fn parse(text: &str) -> HostCpu {
         let line = text.lines().next().unwrap_or_default();

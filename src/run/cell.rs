@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::lab::mode::downgrade_counters;
 use crate::lab::network::probe_rtt_us;
 use crate::lab::node::{Place, pause};
-use crate::load::{Snapshot, mark_all, start_all, stop_all};
+use crate::load::{Snapshot, in_a_row, mark_all, start_all, stop_all};
 use crate::observe::{lag, status};
 use crate::plan::Cell;
 use crate::record::{Flag, Measurement, RttGot};
@@ -119,15 +119,31 @@ fn accounts(rig: &mut Rig, cell: &Cell) -> Result<Accounts> {
     Accounts::now(rig.lab_at(index), &rig.network, &rig.drivers)
 }
 
-/// mysqlslap's manner: a number of iterations, each with its own reload and connects.
+/// mysqlslap's manner: a number of iterations. Each reload before an iteration is left out of all
+/// accounts, as it is out of the tool's clock.
 fn iterate(rig: &mut Rig, study: &Study, cell: &Cell, into: &mut Measurement) -> Result<()> {
+    let Workload::Mysqlslap { iterations, .. } = cell.workload else {
+        return Ok(());
+    };
     let (range, jobs) = rig.jobs(study, cell, into.round);
-    let status_before = read_status(rig.lab(cell.mode))?;
-    let begin = accounts(rig, cell)?;
-    let driver = &mut rig.drivers[range][0];
-    let outcome = driver.iterate(&jobs[0])?;
+    let mut status_before = read_status(rig.lab(cell.mode))?;
+    let mut begin = accounts(rig, cell)?;
+    let mut parts = Vec::new();
+    for _ in 0..iterations {
+        pause(Duration::ZERO)?;
+        let (status_idle, idle) = (read_status(rig.lab(cell.mode))?, accounts(rig, cell)?);
+        rig.drivers[range.start].reload(&jobs[0])?;
+        begin.leave_out(&idle, &accounts(rig, cell)?);
+        leave_out(
+            &mut status_before,
+            &status_idle,
+            &read_status(rig.lab(cell.mode))?,
+        );
+        parts.push(rig.drivers[range.start].iterate()?);
+    }
     let end = accounts(rig, cell)?;
     let status_after = read_status(rig.lab(cell.mode))?;
+    let outcome = in_a_row(parts)?;
     take(outcome.snapshot, into);
     into.iterations = outcome.iterations;
     let replicas = replicas(rig, study, cell);
@@ -136,6 +152,16 @@ fn iterate(rig: &mut Rig, study: &Study, cell: &Cell, into: &mut Measurement) ->
     take_status(&status_before, &status_after, lab.nodes[0].site(), into);
     into.lag = lag::measure(lab, replicas.clone())?;
     lag::catch_up(lab, replicas, &mut into.lag)
+}
+
+/// Moves counters forward by what happened between two readings.
+fn leave_out(counters: &mut NodeStatus, from: &NodeStatus, to: &NodeStatus) {
+    for (node, counters) in counters {
+        for (name, value) in counters {
+            let at = |status: &NodeStatus| status.get(node).and_then(|s| s.get(name)).copied();
+            *value += at(to).unwrap_or(0.0) - at(from).unwrap_or(0.0);
+        }
+    }
 }
 
 /// Sleeps in steps, so that a request to stop is heard.

@@ -43,6 +43,16 @@ impl Accounts {
         })
     }
 
+    /// Moves this reading forward by what was used between two others, so that it is left out.
+    pub fn leave_out(&mut self, from: &Accounts, to: &Accounts) {
+        for (node, used_us) in &mut self.servers_us {
+            *used_us += to.servers_us[node] - from.servers_us[node];
+        }
+        self.client_us += to.client_us - from.client_us;
+        self.switch.add(&to.switch.since(&from.switch));
+        self.host.add_since(&to.host, &from.host);
+    }
+
     /// Writes what was used between `self` and `end` into a measurement. `replicas` are the
     /// indices of the nodes that follow the writer.
     pub fn until(
