@@ -111,8 +111,9 @@ impl Host {
         let fields = first.split_whitespace().skip(1).take(8);
         let ticks: Vec<f64> = fields.map(|field| field.parse().expect("ticks")).collect();
         let all: f64 = ticks.iter().sum();
-        // Idle time, then interrupts, which no process's account holds.
-        let busy = all - ticks[3] - ticks[4] - ticks[5] - ticks[6];
+        // The fourth and fifth are idle time. Soft interrupts stay in: a process's account
+        // holds those that it was interrupted by.
+        let busy = all - ticks[3] - ticks[4];
         let ours = server_pid.map_or(0.0, process_ticks) + children_us() / 1e4;
         Host { all, busy, ours }
     }
