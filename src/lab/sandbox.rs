@@ -11,6 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,29 +43,38 @@ pub fn stop_asked() -> bool {
 }
 
 /// A run's folder on the host. It exists as long as the sandbox does.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RunFolder {
     pub path: PathBuf,
+    /// Holds the folder for as long as any copy of this descriptor is open, in any process.
+    _lock: ManuallyDrop<Flock<File>>,
 }
 
 impl RunFolder {
-    /// Makes a new folder below `cache/run`, after removing those of dead runs.
+    /// Makes a new folder below `cache/run`, after removing those of dead runs. It is held from
+    /// the start: killed at any moment, we leave nothing that the next command would not sweep.
     pub fn create(cache: &Path) -> Result<RunFolder> {
         let parent = cache.join("run");
         fs::create_dir_all(&parent).tried(|| format!("make {}", parent.display()))?;
-        sweep(&parent);
+        let guard = open_lock(&parent).tried(|| format!("lock {}", parent.display()))?;
+        let guard = Flock::lock(guard, FlockArg::LockExclusive)
+            .map_err(|(_, error)| breakdown(format!("lock {}", parent.display()), error.desc()))?;
+        sweep_guarded(&parent);
         let unique = format!("{}-{:x}", std::process::id(), unix_nanoseconds());
         let path = parent.join(unique);
         fs::create_dir(&path).tried(|| format!("make {}", path.display()))?;
-        Ok(RunFolder { path })
+        let lock = hold(&path)?;
+        drop(guard);
+        // Dropped, it would let go of the folder for the keeper and pid 1 too.
+        let _lock = ManuallyDrop::new(lock);
+        Ok(RunFolder { path, _lock })
     }
+}
 
-    /// Holds the folder for as long as any copy of the returned descriptor is open.
-    fn lock(&self) -> Result<Flock<File>> {
-        let file = open_lock(&self.path).tried(|| format!("lock {}", self.path.display()))?;
-        Flock::lock(file, FlockArg::LockExclusiveNonblock)
-            .map_err(|(_, error)| breakdown(format!("lock {}", self.path.display()), error.desc()))
-    }
+fn hold(folder: &Path) -> Result<Flock<File>> {
+    let file = open_lock(folder).tried(|| format!("lock {}", folder.display()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, error)| breakdown(format!("lock {}", folder.display()), error.desc()))
 }
 
 fn unix_nanoseconds() -> u128 {
@@ -81,18 +91,21 @@ fn open_lock(folder: &Path) -> std::io::Result<File> {
         .open(folder.join("lock"))
 }
 
-/// Removes run folders that nobody holds: their lock file exists and is free.
+/// Removes run folders that nobody holds.
 pub fn sweep(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if !path.join("lock").exists() {
-            continue;
-        }
-        let Ok(file) = open_lock(&path) else { continue };
-        if Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok() {
+    let Ok(guard) = open_lock(parent) else { return };
+    if let Ok(_guard) = Flock::lock(guard, FlockArg::LockExclusive) {
+        sweep_guarded(parent);
+    }
+}
+
+/// A folder without a lock file is one whose maker died at once: while the parent is locked,
+/// nobody else makes any.
+fn sweep_guarded(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        let is_held = path.join("lock").exists() && hold(&path).is_err();
+        if !is_held {
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -268,13 +281,11 @@ fn launch(
     lifetime: Lifetime,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<Pid> {
-    let lock = folder.lock()?;
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
     unshare(flags).tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
     // SAFETY: still a single thread.
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
-            std::mem::forget(lock); // held until the keeper ends
             let ticks = started_ticks(child.as_raw()).unwrap_or(0);
             fs::write(folder.path.join("pid"), format!("{child} {ticks}"))
                 .tried(|| "write the sandbox's pid".into())?;
@@ -284,7 +295,6 @@ fn launch(
             Ok(child)
         }
         ForkResult::Child => {
-            std::mem::forget(lock);
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
             let code = inside(cache, folder, lifeline, verdict, lifetime, work)
@@ -352,7 +362,8 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
         let target = inside.join(name);
         fs::create_dir_all(&target).tried(|| format!("make {}", target.display()))?;
         let source = PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
-        mount(Some(&source), &target, none, MsFlags::MS_BIND, none)
+        // With whatever is mounted inside: servers may lie on a disk of their own.
+        mount(Some(&source), &target, none, MsFlags::MS_BIND | MsFlags::MS_REC, none)
             .tried(|| format!("bind {} into the sandbox", target.display()))?;
     }
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none)
