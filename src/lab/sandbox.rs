@@ -16,13 +16,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, pipe, setsid};
+use nix::unistd::{ForkResult, Pid, fork, pipe2, setsid};
 
+use super::relay::Relay;
 use crate::error::{Result, Tried, breakdown};
 
 /// Where everything of the lab is mounted inside the sandbox: a private tmpfs.
@@ -127,17 +129,6 @@ pub fn first_pid(folder: &Path) -> Option<i32> {
     (started_ticks(pid) == Some(ticks)).then_some(pid)
 }
 
-/// Lets go of the front end's terminal or pipes.
-fn leave_terminal() {
-    let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") else {
-        return;
-    };
-    for fd in 0..3 {
-        // SAFETY: dup2(2) onto the three standard descriptors.
-        unsafe { libc::dup2(null.as_raw_fd(), fd) };
-    }
-}
-
 /// How long the sandbox lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
@@ -161,7 +152,6 @@ impl Inside {
         if let Some(mut pipe) = self.release.take() {
             RELEASED.store(true, Ordering::SeqCst);
             let _ = pipe.write_all(&[code]);
-            leave_terminal();
         }
     }
 }
@@ -179,8 +169,10 @@ pub fn run(
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<u8> {
     let folder = RunFolder::create(cache)?;
-    let lifeline = pipe().tried(|| "make a pipe".into())?;
-    let verdict = pipe().tried(|| "make a pipe".into())?;
+    // Servers and other programs of the lab have no business with these.
+    let lifeline = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
+    let verdict = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
+    let relay = (lifetime == Lifetime::Detached).then(Relay::create).transpose()?;
     // SAFETY: the process has a single thread, so the child may do anything.
     match unsafe { fork() }.tried(|| "fork the keeper".into())? {
         ForkResult::Child => {
@@ -188,18 +180,19 @@ pub fn run(
             let ends = KeeperEnds {
                 lifeline: lifeline.0,
                 verdict: verdict.1,
+                relay,
             };
-            std::process::exit(keep(cache, &folder, ends, lifetime, work).into());
+            std::process::exit(keep(cache, &folder, ends, work).into());
         }
         ForkResult::Parent { child } => {
             drop((lifeline.0, verdict.1));
-            Ok(front(child, lifeline.1, verdict.0))
+            Ok(front(child, lifeline.1, verdict.0, relay))
         }
     }
 }
 
 /// The front end: hands on requests to stop, waits for the exit code.
-fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
+fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd, mut relay: Option<Relay>) -> u8 {
     LIFELINE.store(lifeline.as_raw_fd(), Ordering::Relaxed);
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         let action = SigAction::new(
@@ -209,6 +202,9 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
         );
         // SAFETY: the handler only calls write(2), which is async-signal-safe.
         let _ = unsafe { sigaction(signal, &action) };
+    }
+    if let Some(relay) = &mut relay {
+        pass_on_until_heard(relay, &verdict);
     }
     let mut code = [4u8];
     let heard = File::from(verdict).read(&mut code).unwrap_or(0);
@@ -220,6 +216,17 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
     let _ = waitpid(keeper, Some(WaitPidFlag::WNOHANG));
     drop(lifeline);
     code[0]
+}
+
+/// Prints what the sandbox says until there is a verdict, or nobody left to give one.
+fn pass_on_until_heard(relay: &mut Relay, verdict: &OwnedFd) {
+    let mut is_heard = false;
+    while !is_heard {
+        let mut fds = [PollFd::new(verdict.as_fd(), PollFlags::POLLIN)];
+        // Also left by a signal, whose handler has been run then.
+        is_heard = poll(&mut fds, PollTimeout::from(100u8)).is_ok_and(|count| count > 0);
+        relay.pass_on();
+    }
 }
 
 static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
@@ -238,6 +245,8 @@ extern "C" fn hand_on_stop(_signal: libc::c_int) {
 struct KeeperEnds {
     lifeline: OwnedFd,
     verdict: OwnedFd,
+    /// Only a detached sandbox has one.
+    relay: Option<Relay>,
 }
 
 /// The keeper: makes the namespaces, waits for pid 1, removes the folder, tells the exit code.
@@ -245,12 +254,15 @@ fn keep(
     cache: &Path,
     folder: &RunFolder,
     ends: KeeperEnds,
-    lifetime: Lifetime,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> u8 {
     let _ = setsid();
     let mut verdict = File::from(ends.verdict);
-    let outcome = launch(cache, folder, ends.lifeline, &verdict, lifetime, work);
+    if let Some(relay) = &ends.relay {
+        relay.stand_in();
+    }
+    let is_detached = ends.relay.is_some();
+    let outcome = launch(cache, folder, ends.lifeline, &verdict, is_detached, work);
     let code = match outcome {
         Ok(pid) => wait_for(pid),
         Err(error) => {
@@ -278,7 +290,7 @@ fn launch(
     folder: &RunFolder,
     lifeline: OwnedFd,
     verdict: &File,
-    lifetime: Lifetime,
+    is_detached: bool,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<Pid> {
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
@@ -289,15 +301,12 @@ fn launch(
             let ticks = started_ticks(child.as_raw()).unwrap_or(0);
             fs::write(folder.path.join("pid"), format!("{child} {ticks}"))
                 .tried(|| "write the sandbox's pid".into())?;
-            if lifetime == Lifetime::Detached {
-                leave_terminal();
-            }
             Ok(child)
         }
         ForkResult::Child => {
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
-            let code = inside(cache, folder, lifeline, verdict, lifetime, work)
+            let code = inside(cache, folder, lifeline, verdict, is_detached, work)
                 .unwrap_or_else(|error| {
                     eprintln!("acklab: {error}");
                     error.exit_code()
@@ -313,14 +322,14 @@ fn inside(
     folder: &RunFolder,
     lifeline: OwnedFd,
     verdict: &File,
-    lifetime: Lifetime,
+    is_detached: bool,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<u8> {
     arrange_mounts(cache, folder)?;
     let release = verdict.try_clone().tried(|| "copy a descriptor".into())?;
     let mut inside = Inside {
         run: Path::new(INSIDE).join("run"),
-        release: (lifetime == Lifetime::Detached).then_some(release),
+        release: is_detached.then_some(release),
     };
     raise_file_limit();
     watch_lifeline(File::from(lifeline));

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use acklab::lab::servers::Cache;
@@ -19,6 +20,8 @@ use crate::common::{lab_lock, program};
 
 /// Far longer than anything that is waited for takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any command here takes, the first fetch of a server included.
+const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 /// Where the test's own files are: the machine-wide lock makes one place enough.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab");
 
@@ -306,9 +309,18 @@ pub struct Outcome {
     pub err: String,
 }
 
-/// Runs a command to its end.
+/// Runs a command until it has ended and nobody holds its output any more.
 pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
-    let output = command.output().expect("the program");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the program");
+    let pid = Pid::from_raw(child.id() as i32);
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let output = ended.recv_timeout(COMMAND_LIMIT).unwrap_or_else(|_| {
+        let _ = kill(pid, Signal::SIGKILL);
+        panic!("acklab {} did not end", arguments.join(" "));
+    });
+    let output = output.expect("its output");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Outcome {
         command: arguments.join(" "),
