@@ -186,10 +186,19 @@ fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
         )),
     };
     let path = std::path::absolute(&path).unwrap_or(path);
-    if path.exists() {
+    let wrong = |allowed: &str| {
         let given = path.display().to_string();
-        let allowed = "a path where no file is yet: a record is never overwritten";
-        return Err(Mistake::new("command line", "--record", &given, allowed).into());
+        Err(Mistake::new("command line", "--record", &given, allowed).into())
+    };
+    if path.exists() {
+        return wrong("a path where no file is yet: a record is never overwritten");
+    }
+    let folder = path
+        .parent()
+        .map(|folder| folder.canonicalize().unwrap_or(folder.to_owned()));
+    if folder.is_some_and(|folder| folder.starts_with("/run")) {
+        // The sandbox has a /run of its own, which ends with it.
+        return wrong("a path that is not below /run: the lab has a /run of its own");
     }
     Ok(path)
 }

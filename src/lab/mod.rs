@@ -8,6 +8,7 @@ pub mod netns;
 pub mod network;
 pub mod node;
 pub mod options;
+mod relay;
 pub mod sandbox;
 pub mod servers;
 pub mod sql;

@@ -11,17 +11,20 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, pipe, setsid};
+use nix::unistd::{ForkResult, Pid, fork, pipe2, setsid};
 
+use super::relay::Relay;
 use crate::error::{Result, Tried, breakdown};
 
 /// Where everything of the lab is mounted inside the sandbox: a private tmpfs.
@@ -42,29 +45,38 @@ pub fn stop_asked() -> bool {
 }
 
 /// A run's folder on the host. It exists as long as the sandbox does.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RunFolder {
     pub path: PathBuf,
+    /// Holds the folder for as long as any copy of this descriptor is open, in any process.
+    _lock: ManuallyDrop<Flock<File>>,
 }
 
 impl RunFolder {
-    /// Makes a new folder below `cache/run`, after removing those of dead runs.
+    /// Makes a new folder below `cache/run`, after removing those of dead runs. It is held from
+    /// the start: killed at any moment, we leave nothing that the next command would not sweep.
     pub fn create(cache: &Path) -> Result<RunFolder> {
         let parent = cache.join("run");
         fs::create_dir_all(&parent).tried(|| format!("make {}", parent.display()))?;
-        sweep(&parent);
+        let guard = open_lock(&parent).tried(|| format!("lock {}", parent.display()))?;
+        let guard = Flock::lock(guard, FlockArg::LockExclusive)
+            .map_err(|(_, error)| breakdown(format!("lock {}", parent.display()), error.desc()))?;
+        sweep_guarded(&parent);
         let unique = format!("{}-{:x}", std::process::id(), unix_nanoseconds());
         let path = parent.join(unique);
         fs::create_dir(&path).tried(|| format!("make {}", path.display()))?;
-        Ok(RunFolder { path })
+        let lock = hold(&path)?;
+        drop(guard);
+        // Dropped, it would let go of the folder for the keeper and pid 1 too.
+        let _lock = ManuallyDrop::new(lock);
+        Ok(RunFolder { path, _lock })
     }
+}
 
-    /// Holds the folder for as long as any copy of the returned descriptor is open.
-    fn lock(&self) -> Result<Flock<File>> {
-        let file = open_lock(&self.path).tried(|| format!("lock {}", self.path.display()))?;
-        Flock::lock(file, FlockArg::LockExclusiveNonblock)
-            .map_err(|(_, error)| breakdown(format!("lock {}", self.path.display()), error.desc()))
-    }
+fn hold(folder: &Path) -> Result<Flock<File>> {
+    let file = open_lock(folder).tried(|| format!("lock {}", folder.display()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, error)| breakdown(format!("lock {}", folder.display()), error.desc()))
 }
 
 fn unix_nanoseconds() -> u128 {
@@ -81,18 +93,24 @@ fn open_lock(folder: &Path) -> std::io::Result<File> {
         .open(folder.join("lock"))
 }
 
-/// Removes run folders that nobody holds: their lock file exists and is free.
+/// Removes run folders that nobody holds.
 pub fn sweep(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if !path.join("lock").exists() {
-            continue;
-        }
-        let Ok(file) = open_lock(&path) else { continue };
-        if Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok() {
+    let Ok(guard) = open_lock(parent) else { return };
+    if let Ok(_guard) = Flock::lock(guard, FlockArg::LockExclusive) {
+        sweep_guarded(parent);
+    }
+}
+
+/// A folder without a lock file is one whose maker died at once: while the parent is locked,
+/// nobody else makes any.
+fn sweep_guarded(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+    {
+        let is_held = path.join("lock").exists() && hold(&path).is_err();
+        if !is_held {
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -112,17 +130,6 @@ pub fn first_pid(folder: &Path) -> Option<i32> {
     let (pid, ticks) = text.split_once(' ')?;
     let (pid, ticks) = (pid.parse().ok()?, ticks.parse().ok()?);
     (started_ticks(pid) == Some(ticks)).then_some(pid)
-}
-
-/// Lets go of the front end's terminal or pipes.
-fn leave_terminal() {
-    let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") else {
-        return;
-    };
-    for fd in 0..3 {
-        // SAFETY: dup2(2) onto the three standard descriptors.
-        unsafe { libc::dup2(null.as_raw_fd(), fd) };
-    }
 }
 
 /// How long the sandbox lives.
@@ -148,7 +155,6 @@ impl Inside {
         if let Some(mut pipe) = self.release.take() {
             RELEASED.store(true, Ordering::SeqCst);
             let _ = pipe.write_all(&[code]);
-            leave_terminal();
         }
     }
 }
@@ -162,8 +168,12 @@ impl Inside {
 /// A breakdown if the kernel refuses the namespaces or a mount.
 pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u8) -> Result<u8> {
     let folder = RunFolder::create(cache)?;
-    let lifeline = pipe().tried(|| "make a pipe".into())?;
-    let verdict = pipe().tried(|| "make a pipe".into())?;
+    // Servers and other programs of the lab have no business with these.
+    let lifeline = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
+    let verdict = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
+    let relay = (lifetime == Lifetime::Detached)
+        .then(Relay::create)
+        .transpose()?;
     // SAFETY: the process has a single thread, so the child may do anything.
     match unsafe { fork() }.tried(|| "fork the keeper".into())? {
         ForkResult::Child => {
@@ -171,18 +181,19 @@ pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u
             let ends = KeeperEnds {
                 lifeline: lifeline.0,
                 verdict: verdict.1,
+                relay,
             };
-            std::process::exit(keep(cache, &folder, ends, lifetime, work).into());
+            std::process::exit(keep(cache, &folder, ends, work).into());
         }
         ForkResult::Parent { child } => {
             drop((lifeline.0, verdict.1));
-            Ok(front(child, lifeline.1, verdict.0))
+            Ok(front(child, lifeline.1, verdict.0, relay))
         }
     }
 }
 
 /// The front end: hands on requests to stop, waits for the exit code.
-fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
+fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd, mut relay: Option<Relay>) -> u8 {
     LIFELINE.store(lifeline.as_raw_fd(), Ordering::Relaxed);
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         let action = SigAction::new(
@@ -192,6 +203,9 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
         );
         // SAFETY: the handler only calls write(2), which is async-signal-safe.
         let _ = unsafe { sigaction(signal, &action) };
+    }
+    if let Some(relay) = &mut relay {
+        pass_on_until_heard(relay, &verdict);
     }
     let mut code = [4u8];
     let heard = File::from(verdict).read(&mut code).unwrap_or(0);
@@ -203,6 +217,17 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd) -> u8 {
     let _ = waitpid(keeper, Some(WaitPidFlag::WNOHANG));
     drop(lifeline);
     code[0]
+}
+
+/// Prints what the sandbox says until there is a verdict, or nobody left to give one.
+fn pass_on_until_heard(relay: &mut Relay, verdict: &OwnedFd) {
+    let mut is_heard = false;
+    while !is_heard {
+        let mut fds = [PollFd::new(verdict.as_fd(), PollFlags::POLLIN)];
+        // Also left by a signal, whose handler has been run then.
+        is_heard = poll(&mut fds, PollTimeout::from(100u8)).is_ok_and(|count| count > 0);
+        relay.pass_on();
+    }
 }
 
 static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
@@ -221,6 +246,8 @@ extern "C" fn hand_on_stop(_signal: libc::c_int) {
 struct KeeperEnds {
     lifeline: OwnedFd,
     verdict: OwnedFd,
+    /// Only a detached sandbox has one.
+    relay: Option<Relay>,
 }
 
 /// The keeper: makes the namespaces, waits for pid 1, removes the folder, tells the exit code.
@@ -228,12 +255,15 @@ fn keep(
     cache: &Path,
     folder: &RunFolder,
     ends: KeeperEnds,
-    lifetime: Lifetime,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> u8 {
     let _ = setsid();
     let mut verdict = File::from(ends.verdict);
-    let outcome = launch(cache, folder, ends.lifeline, &verdict, lifetime, work);
+    if let Some(relay) = &ends.relay {
+        relay.stand_in();
+    }
+    let is_detached = ends.relay.is_some();
+    let outcome = launch(cache, folder, ends.lifeline, &verdict, is_detached, work);
     let code = match outcome {
         Ok(pid) => wait_for(pid),
         Err(error) => {
@@ -261,34 +291,29 @@ fn launch(
     folder: &RunFolder,
     lifeline: OwnedFd,
     verdict: &File,
-    lifetime: Lifetime,
+    is_detached: bool,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<Pid> {
-    let lock = folder.lock()?;
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
     unshare(flags)
         .tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
     // SAFETY: still a single thread.
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
-            std::mem::forget(lock); // held until the keeper ends
             let ticks = started_ticks(child.as_raw()).unwrap_or(0);
             fs::write(folder.path.join("pid"), format!("{child} {ticks}"))
                 .tried(|| "write the sandbox's pid".into())?;
-            if lifetime == Lifetime::Detached {
-                leave_terminal();
-            }
             Ok(child)
         }
         ForkResult::Child => {
-            std::mem::forget(lock);
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
-            let code =
-                inside(cache, folder, lifeline, verdict, lifetime, work).unwrap_or_else(|error| {
+            let code = inside(cache, folder, lifeline, verdict, is_detached, work).unwrap_or_else(
+                |error| {
                     eprintln!("acklab: {error}");
                     error.exit_code()
-                });
+                },
+            );
             std::process::exit(code.into());
         }
     }
@@ -300,14 +325,14 @@ fn inside(
     folder: &RunFolder,
     lifeline: OwnedFd,
     verdict: &File,
-    lifetime: Lifetime,
+    is_detached: bool,
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<u8> {
     arrange_mounts(cache, folder)?;
     let release = verdict.try_clone().tried(|| "copy a descriptor".into())?;
     let mut inside = Inside {
         run: Path::new(INSIDE).join("run"),
-        release: (lifetime == Lifetime::Detached).then_some(release),
+        release: is_detached.then_some(release),
     };
     raise_file_limit();
     watch_lifeline(File::from(lifeline));
@@ -355,8 +380,15 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
         let target = inside.join(name);
         fs::create_dir_all(&target).tried(|| format!("make {}", target.display()))?;
         let source = PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
-        mount(Some(&source), &target, none, MsFlags::MS_BIND, none)
-            .tried(|| format!("bind {} into the sandbox", target.display()))?;
+        // With whatever is mounted inside: servers may lie on a disk of their own.
+        mount(
+            Some(&source),
+            &target,
+            none,
+            MsFlags::MS_BIND | MsFlags::MS_REC,
+            none,
+        )
+        .tried(|| format!("bind {} into the sandbox", target.display()))?;
     }
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none)
         .tried(|| "mount /proc".into())?;

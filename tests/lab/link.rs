@@ -1,7 +1,5 @@
 //! The link switch on real network namespaces.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -9,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::{self, Links, address, lab_lock};
 use acklab::error::{Error, Result};
 use acklab::lab::link::path::QUEUE_WAIT_MAX;
 use acklab::lab::link::{LinkSetting, PairCounters, PairSetting, Probe, SwitchCounters, median};
 use acklab::lab::netns::Netns;
-use common::{Links, address, lab_lock};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

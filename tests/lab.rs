@@ -1,0 +1,28 @@
+//! Everything that needs real servers, namespaces and links: one serial binary under a
+//! machine-wide lock. It wants root and TUN; to leave it out: `cargo test -- --skip lab_`.
+//!
+//! The program is used as a user uses it. Servers come from the user's own cache (fetched into it
+//! if they are missing); run folders, records and everything else are the tests' own.
+
+mod common;
+
+#[path = "lab/breakdowns.rs"]
+mod breakdowns;
+#[path = "lab/ground.rs"]
+mod ground;
+#[path = "lab/kills.rs"]
+mod kills;
+#[path = "lab/link.rs"]
+mod link;
+#[path = "lab/load.rs"]
+mod load;
+#[path = "lab/mistakes.rs"]
+mod mistakes;
+#[path = "lab/modes.rs"]
+mod modes;
+#[path = "lab/report.rs"]
+mod report;
+#[path = "lab/studies.rs"]
+mod studies;
+#[path = "lab/tarball.rs"]
+mod tarball;

@@ -1,0 +1,227 @@
+//! SIGKILL at any moment leaves no process, interface, mount or half record; Ctrl-C keeps what is
+//! finished.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use crate::ground::{Ground, PATIENCE, on_ground};
+use crate::report::{Report, check_cell};
+
+const KILLS: u32 = 20;
+const SEED: u64 = 7;
+const CELLS: u64 = 6;
+
+const STUDY: &str = r#"
+rounds = 2
+warmup = "0.1s"
+measure = "0.2s"
+sites = ["a", "b"]
+[[mode]]
+server = "mariadb"
+mode = "async"
+[[sweep]]
+workload = "update_index"
+rtt = ["0.25ms", "1ms", "2ms"]
+"#;
+
+fn start(ground: &Ground, record: &str) -> Child {
+    let study = ground.file("study.toml", STUDY);
+    let mut command = ground.command(&["run", study, "--record", record]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the program")
+}
+
+/// Who is killed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Victim {
+    /// The process that the user started: the rest must notice.
+    FrontEnd,
+    /// The keeper, then pid 1, then the front end: nobody is left to clean up but the next command.
+    Everyone,
+    /// Pid 1 of the sandbox: the keeper cleans up, the front end tells.
+    First,
+}
+
+#[test]
+fn lab_kill_at_twenty_random_moments_leaves_nothing() {
+    on_ground("kill at twenty random moments", |ground| {
+        let begin = Instant::now();
+        let mut whole = start(ground, "whole.acklab");
+        assert!(whole.wait().expect("an end").success());
+        let length = begin.elapsed();
+        ground.nothing_left();
+        let mut random = ChaCha8Rng::seed_from_u64(SEED);
+        let mut records = 0;
+        for number in 0..KILLS {
+            // One in each twentieth of the run, so that no part of it is left out.
+            let moment = (f64::from(number) + random.random::<f64>()) / f64::from(KILLS);
+            let victim = [Victim::FrontEnd, Victim::Everyone, Victim::First][number as usize % 3];
+            let record = format!("{number}.acklab");
+            kill_at(ground, &record, length.mul_f64(moment), victim);
+            records += u64::from(is_whole_or_absent(ground, &record));
+        }
+        assert!(
+            (1..u64::from(KILLS)).contains(&records),
+            "{records} records: moments all alike"
+        );
+    });
+}
+
+fn kill_at(ground: &Ground, record: &str, delay: Duration, victim: Victim) {
+    let mut child = start(ground, record);
+    std::thread::sleep(delay); // the moment is the test
+    let front = Pid::from_raw(child.id() as i32);
+    let inner = inner_pids(ground, victim);
+    for pid in &inner {
+        let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
+    }
+    let was_running = child.try_wait().expect("a status").is_none();
+    if victim != Victim::First || inner.is_empty() {
+        let _ = kill(front, Signal::SIGKILL);
+    }
+    let status = child.wait().expect("an end");
+    let told = (status.signal(), status.code());
+    let is_told = matches!(told, (Some(9), _) | (_, Some(4))) || !was_running || told.1 == Some(0);
+    assert!(is_told, "{victim:?} after {delay:?}: {status}");
+    if victim == Victim::Everyone {
+        // The next command finds the folder that nobody holds.
+        wait_for_no_process(ground);
+        ground.run(&["status"]).fails(2, &["no lab is up"]);
+        assert_eq!(
+            ground.run_folders(),
+            Vec::<std::path::PathBuf>::new(),
+            "after {delay:?}"
+        );
+    }
+    ground.nothing_left();
+}
+
+/// Pid 1 and, if everyone is to be killed, its parent before it.
+fn inner_pids(ground: &Ground, victim: Victim) -> Vec<i32> {
+    if victim == Victim::FrontEnd {
+        return Vec::new();
+    }
+    let folder = ground.run_folders().into_iter().next();
+    let Some(first) = folder.and_then(|folder| ground.first_pid(&folder)) else {
+        return Vec::new();
+    };
+    let keeper = parent(first).filter(|_| victim == Victim::Everyone);
+    keeper.into_iter().chain([first]).collect()
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+fn wait_for_no_process(ground: &Ground) {
+    let start = Instant::now();
+    while !ground.processes().is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{:?}", ground.processes());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A record that is there can be read and holds whole measurements only; nothing lies beside it.
+fn is_whole_or_absent(ground: &Ground, record: &str) -> bool {
+    let path = ground.work.join(record);
+    if path.exists() {
+        let report = ground.json(record);
+        let count = report["measurements"].as_u64().expect("a count");
+        assert!((1..=CELLS).contains(&count), "{count}");
+        assert_eq!(
+            report["finished"] == true,
+            count == CELLS && report["finished"] == true
+        );
+        check_measured(&report, count);
+    }
+    assert_eq!(beside(&ground.work, record), Vec::<String>::new());
+    path.exists()
+}
+
+/// Every measurement that is counted has its figures.
+fn check_measured(report: &Value, count: u64) {
+    let report = Report(report.clone());
+    let measured = report
+        .cells()
+        .iter()
+        .filter(|cell| cell["rounds"].as_u64() > Some(0));
+    let measured: Vec<&Value> = measured.collect();
+    let rounds = measured.iter().filter_map(|cell| cell["rounds"].as_u64());
+    let void = report
+        .cells()
+        .iter()
+        .filter_map(|cell| cell["rounds_void"].as_u64());
+    assert_eq!(rounds.sum::<u64>() + void.sum::<u64>(), count);
+    for cell in measured.into_iter().filter(|cell| cell["rounds_void"] == 0) {
+        check_cell(cell);
+    }
+}
+
+/// Files whose names begin with the record's, the record itself left out.
+fn beside(folder: &Path, record: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the working folder").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_beside = |name: &String| name.contains(record) && name != record;
+    names.filter(is_beside).collect()
+}
+
+#[test]
+fn lab_interrupt_keeps_finished_cells() {
+    on_ground("interrupt", |ground| {
+        let mut child = start(ground, "r.acklab");
+        let begin = Instant::now();
+        while !ground.work.join("r.acklab").exists() {
+            assert!(begin.elapsed() < PATIENCE, "no record");
+            assert!(
+                child.try_wait().expect("a status").is_none(),
+                "ended without a record"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("a request to stop");
+        assert_eq!(child.wait().expect("an end").code(), Some(130));
+        ground.nothing_left();
+        assert!(is_whole_or_absent(ground, "r.acklab"));
+        let report = ground.json("r.acklab");
+        assert_eq!(report["finished"], false);
+        assert!(
+            report["measurements"].as_u64() < Some(CELLS),
+            "{}",
+            report["measurements"]
+        );
+        let text = ground.run(&["report", "r.acklab"]).good();
+        assert!(
+            text.contains("PARTIAL") && text.contains("of 6 measurements"),
+            "{text}"
+        );
+    });
+}
+
+/// Before the first cell there is nothing to keep.
+#[test]
+fn lab_interrupt_before_the_first_cell_leaves_no_record() {
+    on_ground("interrupt early", |ground| {
+        let mut child = start(ground, "r.acklab");
+        let begin = Instant::now();
+        let has_pid = |folder: &std::path::PathBuf| ground.first_pid(folder).is_some();
+        while !ground.run_folders().iter().any(has_pid) {
+            assert!(begin.elapsed() < PATIENCE, "no sandbox");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("a request to stop");
+        assert_eq!(child.wait().expect("an end").code(), Some(130));
+        ground.nothing_left();
+        assert!(!ground.work.join("r.acklab").exists());
+    });
+}

@@ -1,0 +1,315 @@
+//! Short studies from file to report. Figures are checked by ratios and signs only.
+
+use serde_json::Value;
+
+use crate::ground::{Ground, on_ground};
+use crate::report::{Report, check_cell, check_no_errors, flags, number};
+
+/// Runs a study whose record is `r.acklab` and reads its report.
+fn report_of(ground: &Ground, text: &str, options: &[&str]) -> Report {
+    let study = ground.file("study.toml", text);
+    let mut arguments = vec!["run", study, "--record", "r.acklab"];
+    arguments.extend(options);
+    let ended = ground.run(&arguments);
+    assert!(ended.err.contains("record: "), "{ended:?}");
+    let printed = ended.good();
+    ground.nothing_left();
+    let again = ground.run(&["report", "r.acklab"]).good();
+    assert_eq!(printed, again, "a record's report is always the same");
+    Report(ground.json("r.acklab"))
+}
+
+/// All formats can be printed, and each looks like what it is.
+fn formats_render(ground: &Ground, cells: usize) {
+    let of = |format: &str| {
+        ground
+            .run(&["report", "r.acklab", "--format", format])
+            .good()
+    };
+    assert!(of("text").lines().all(|line| line.chars().count() <= 100));
+    assert!(of("markdown").lines().any(|line| line.starts_with("# ")));
+    assert_eq!(of("csv").lines().count(), cells + 1);
+    let unknown = ground.run(&["report", "r.acklab", "--format", "xml"]);
+    unknown.fails(2, &["--format", "xml", "text, markdown, csv, json"]);
+}
+
+fn is(cell: &Value, label: &str, distances: &str) -> bool {
+    cell["label"] == label && cell["distances"] == distances
+}
+
+const ANATOMY: &str = r#"
+rounds = 1
+warmup = "0.2s"
+measure = "0.4s"
+[[mode]]
+server = "mysql"
+mode = "single"
+[[mode]]
+server = "mysql"
+mode = "async"
+[[mode]]
+server = "mysql"
+mode = "semisync"
+[[mode]]
+server = "mysql"
+mode = "semisync"
+wait_for = 2
+[[sweep]]
+workload = "update_index"
+rtt = ["0.25ms", "4ms", "12ms"]
+distances = [
+    { label = "b near", ab = "3ms", ac = "12ms", bc = "12ms" },
+    { label = "c near", ab = "12ms", ac = "3ms", bc = "12ms" },
+]
+"#;
+
+#[test]
+fn lab_study_tells_the_round_trips_of_each_mode() {
+    on_ground("study: round trips", |ground| {
+        let report = report_of(ground, ANATOMY, &[]);
+        assert_eq!(report.cells().len(), 20);
+        assert_eq!(
+            (&report.0["finished"], &report.0["measurements"]),
+            (&true.into(), &20.into())
+        );
+        for cell in report.cells() {
+            check_cell(cell);
+            check_no_errors(cell);
+            let bytes = number(&cell["bytes_per_commit"]["replication"]);
+            assert_eq!(
+                cell["mode"] == "single",
+                bytes == 0.0,
+                "{}: {bytes}",
+                cell["id"]
+            );
+            assert!(!flags(cell).contains(&"downgraded"), "{}", cell["id"]);
+        }
+        let trips = |label: &str| report.round_trips(label, "a");
+        let told = [
+            "mysql single",
+            "mysql async",
+            "mysql semisync",
+            "mysql semisync 2/2",
+        ]
+        .map(trips);
+        let [single, asynchronous, one, both] = told;
+        assert!(single.abs() < 0.3 && asynchronous.abs() < 0.3, "{told:?}");
+        assert!(
+            one > asynchronous + 0.5 && both > asynchronous + 0.5,
+            "{told:?}"
+        );
+        whom_semisync_waits_for(&report);
+        formats_render(ground, 20);
+    });
+}
+
+/// With one peer near and one far: one acknowledgement comes from the near, two from the far.
+fn whom_semisync_waits_for(report: &Report) {
+    for distances in ["b near", "c near"] {
+        let p50 = |label: &str| {
+            let cell = report.cell(label, |cell| is(cell, label, distances));
+            number(&cell["latency_us"]["p50"])
+        };
+        let (one, both) = (p50("mysql semisync"), p50("mysql semisync 2/2"));
+        assert!(
+            one < 11_000.0 && both > 12_000.0,
+            "{distances}: {one} {both}"
+        );
+    }
+    let whom = |label: &str| report.anatomy(label, "a")["waits_for"].clone();
+    assert_eq!(whom("mysql semisync"), "nearest");
+    assert_eq!(whom("mysql semisync 2/2"), "farthest");
+}
+
+const CLIENTS: &str = r#"
+rounds = 1
+warmup = "0.2s"
+measure = "0.4s"
+[[mode]]
+server = "mysql"
+mode = "single"
+[[sweep]]
+workload = "update_index"
+rtt = ["0.25ms", "4ms", "8ms"]
+client = ["a", "b"]
+[[sweep]]
+workload = "point_select"
+connections = 2000
+rtt = "0.25ms"
+"#;
+
+#[test]
+fn lab_study_counts_a_far_client_and_thousands_of_near_ones() {
+    on_ground("study: clients", |ground| {
+        let report = report_of(ground, CLIENTS, &[]);
+        let (near, far) = (
+            report.round_trips("mysql single", "a"),
+            report.round_trips("mysql single", "b"),
+        );
+        assert!(
+            near.abs() < 0.3 && (0.7..1.4).contains(&far),
+            "{near} {far}"
+        );
+        let many = report.cell("of 2000", |cell| cell["connections"] == 2000);
+        check_cell(many);
+        check_no_errors(many);
+        assert_eq!(many["per"], "transaction");
+        assert!(number(&many["latency_us"]["samples"]) > 500.0, "{many}");
+    });
+}
+
+const WORKLOADS: &str = r#"
+rounds = 1
+warmup = "0.1s"
+measure = "0.3s"
+[[mode]]
+server = "mysql"
+mode = "single"
+[[mode]]
+server = "mariadb"
+mode = "single"
+[workload.orders]
+tool = "custom"
+setup = ["CREATE TABLE orders (id BIGINT PRIMARY KEY, note VARCHAR(40))",
+         "CREATE TABLE counts (id INT PRIMARY KEY, n BIGINT)", "INSERT INTO counts VALUES (1, 0)"]
+[[workload.orders.transaction]]
+name = "order"
+[[workload.orders.transaction.statement]]
+sql = "INSERT INTO orders VALUES (?, ?)"
+parameters = [{ type = "unique" }, { type = "text", length = 40 }]
+[[workload.orders.transaction.statement]]
+sql = "UPDATE counts SET n = n + 1 WHERE id = ?"
+parameters = [{ type = "integer", max = 1 }]
+"#;
+
+const SYSBENCH: [&str; 8] = [
+    "point_select",
+    "read_only",
+    "read_write",
+    "write_only",
+    "update_index",
+    "update_non_index",
+    "insert",
+    "delete",
+];
+const MYSQLSLAP: [&str; 5] = ["key", "read", "write", "mixed", "update"];
+
+/// The five, with fewer queries than the tool's own thousand; then all fourteen in one sweep.
+fn all_workloads() -> String {
+    let mut text = WORKLOADS.to_owned();
+    for load in MYSQLSLAP {
+        text += &format!(
+            "[workload.slap_{load}]\ntool = \"mysqlslap\"\nload = \"{load}\"\n\
+             number_of_queries = 200\niterations = 2\n"
+        );
+    }
+    let slaps = MYSQLSLAP.map(|load| format!("slap_{load}"));
+    let names: Vec<&str> = SYSBENCH
+        .into_iter()
+        .chain(slaps.iter().map(String::as_str))
+        .collect();
+    text + &format!(
+        "[[sweep]]\nworkload = [\"{}\", \"orders\"]\nconnections = 1\nrtt = \"0.25ms\"\n",
+        names.join("\", \"")
+    )
+}
+
+#[test]
+fn lab_study_runs_every_workload() {
+    on_ground("study: workloads", |ground| {
+        let report = report_of(ground, &all_workloads(), &[]);
+        assert_eq!(report.cells().len(), 2 * (8 + 5 + 1));
+        for cell in report.cells() {
+            check_cell(cell);
+            check_no_errors(cell);
+            let name = cell["workload"].as_str().expect("a workload");
+            let reads = ["point_select", "read_only", "slap_key", "slap_read"].contains(&name);
+            assert_eq!(cell["per"] == "transaction", reads, "{name}");
+            assert_eq!(
+                cell["run_s"].is_object(),
+                name.starts_with("slap"),
+                "{name}"
+            );
+            if let Some(share) = cell["connect_share"].as_f64() {
+                assert!(share > 0.0 && share < 1.0, "{name}: {share}");
+            }
+        }
+        formats_render(ground, 28);
+    });
+}
+
+const SPREAD: &str = r#"
+rounds = 1
+warmup = "0.2s"
+measure = "0.6s"
+my_cnf = "mine.cnf"
+[workload.hot]
+tool = "sysbench"
+load = "update_index"
+table_size = 100
+[[mode]]
+server = "mariadb"
+mode = "galera"
+spread = true
+[[sweep]]
+workload = "hot"
+connections = 9
+rtt = "1ms"
+"#;
+
+#[test]
+fn lab_study_spreads_over_all_writers_and_tells_what_it_overrode() {
+    on_ground("study: spread", |ground| {
+        ground.file(
+            "mine.cnf",
+            "[mysqld]\nport = 4000\ninnodb_io_capacity = 500\n",
+        );
+        let report = report_of(ground, SPREAD, &[]);
+        let cell = &report.cells()[0];
+        check_cell(cell);
+        // Three nodes that write the same hundred rows: conflicts are answered with a deadlock.
+        let errors = cell["errors"].as_object().expect("errors");
+        assert!(errors.keys().all(|code| code == "1213"), "{errors:?}");
+        assert_eq!(flags(cell).contains(&"errors"), !errors.is_empty());
+        // Keys are generated in steps where several nodes write.
+        assert!(report.0["terms"]["auto_increment_increment"]["3"].is_array());
+        assert!(report.0["terms"]["innodb_io_capacity"]["500"].is_array());
+        let overridden = &report.0["labs"][0]["overridden"];
+        assert_eq!(overridden[0]["name"], "port", "{overridden}");
+        assert_eq!(
+            (&overridden[0]["given"], &overridden[0]["used"]),
+            (&"4000".into(), &"3306".into())
+        );
+        let text = ground.run(&["report", "r.acklab"]).good();
+        assert!(text.contains("port: yours 4000, used 3306"), "{text}");
+    });
+}
+
+const DOWNGRADE: &str = r#"
+rounds = 1
+warmup = "0.2s"
+measure = "1.5s"
+[[mode]]
+server = "mysql"
+mode = "semisync"
+timeout = "200ms"
+[[sweep]]
+workload = "update_index"
+rtt = ["1ms", "600ms"]
+"#;
+
+#[test]
+fn lab_study_flags_semisync_that_went_on_without() {
+    on_ground("study: downgrade", |ground| {
+        let report = report_of(ground, DOWNGRADE, &[]);
+        for (rtt_us, is_downgraded) in [(1_000.0, false), (600_000.0, true)] {
+            let cell = report.cell("at that distance", |cell| cell["rtt_us_asked"] == rtt_us);
+            let found = flags(cell);
+            assert_eq!(
+                found.contains(&"downgraded"),
+                is_downgraded,
+                "{rtt_us}: {found:?}"
+            );
+        }
+    });
+}
