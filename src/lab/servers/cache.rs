@@ -80,11 +80,13 @@ impl Cache {
         };
         let kept: Kept = toml::from_str(&text)
             .tried(|| format!("read {}", folder.join("server.toml").display()))?;
-        let root = match kept.source {
-            Source::Installed { .. } => PathBuf::from("/"),
-            _ => folder.join("root"),
-        };
-        Program::locate(catalogue, kept, &root).map(Some)
+        if let Source::Installed { .. } = kept.source {
+            // The user may have removed or replaced it since.
+            let version = kept.version.clone();
+            let program = Program::locate(catalogue, kept, Path::new("/")).ok();
+            return Ok(program.filter(|program| program.ask_version() == Ok(version)));
+        }
+        Program::locate(catalogue, kept, &folder.join("root")).map(Some)
     }
 
     /// Names of all servers: the catalogue's and those the user added.
@@ -121,6 +123,8 @@ impl Cache {
             let names = self.names(catalogue).join(", ");
             return Err(Mistake::new("servers", "server", name, &format!("one of {names}")).into());
         };
+        // What is left of an installed server that has been replaced since.
+        let _ = fs::remove_dir_all(self.folder(name));
         let fetched = |part: &Path| fetch(entry, part, say);
         self.build(catalogue, name, fetched)?;
         let program = self.program(catalogue, name)?;

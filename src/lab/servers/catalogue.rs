@@ -70,7 +70,6 @@ pub struct Layout {
     pub charsets: Vec<String>,
     pub libraries: Vec<String>,
     pub galera: Vec<String>,
-    pub client: Vec<String>,
 }
 
 /// Which servers a row of the catalogue is about.

@@ -32,7 +32,6 @@ pub struct Program {
     /// Root of the unpacked files; `/` for an installed server.
     pub root: PathBuf,
     pub galera: Option<PathBuf>,
-    pub client: Option<PathBuf>,
     libraries: Vec<PathBuf>,
     dialect: Dialect,
     pub terms: Vec<(String, String, String)>,
@@ -79,7 +78,6 @@ impl Program {
             argv: through_loader(root, &server, &libraries, unpacked),
             place: place.iter().filter_map(option).collect(),
             root: root.to_owned(),
-            client: find(&layout.client),
             libraries,
             dialect: catalogue.dialect(kept.flavour, &version),
             terms: catalogue.terms(kept.flavour, &version),
