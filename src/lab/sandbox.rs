@@ -214,7 +214,8 @@ fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd, mut relay: Option<Rel
         let _ = waitpid(keeper, None);
         return 4;
     }
-    let _ = waitpid(keeper, Some(WaitPidFlag::WNOHANG));
+    let stays = relay.is_some() && code[0] == 0;
+    let _ = waitpid(keeper, stays.then_some(WaitPidFlag::WNOHANG));
     drop(lifeline);
     code[0]
 }

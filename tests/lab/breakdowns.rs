@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use crate::ground::{Ground, on_bare_ground, on_ground};
+use crate::ground::{on_bare_ground, on_ground};
 
 #[test]
 fn lab_breakdown_without_a_mirror() {
@@ -126,12 +126,4 @@ fn lab_breakdown_when_a_detached_lab_cannot_form() {
             ground.nothing_left();
         }
     });
-}
-
-impl Ground {
-    /// For a look while a mount of the test's own is there.
-    fn nothing_left_but_mounts(&self) {
-        assert!(self.processes().is_empty(), "{:?}", self.processes());
-        assert!(self.run_folders().is_empty(), "{:?}", self.run_folders());
-    }
 }
