@@ -40,6 +40,7 @@ pub struct Wish {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Standing {
     label: String,
+    server: String,
     version: String,
     rtt: String,
     ready_seconds: f64,
@@ -131,6 +132,7 @@ fn stand(study: &Study, wish: &Wish, inside: &Inside, start: Instant) -> Result<
         |m: &crate::lab::network::Whereabouts| (short(&m.name), (m.name.clone(), m.address));
     let standing = Standing {
         label: study.modes[0].label.clone(),
+        server: study.modes[0].server.clone(),
         version: rig.lab(0).program.kept.version.clone(),
         rtt: wish.rtt.clone(),
         ready_seconds: start.elapsed().as_secs_f64(),
@@ -298,18 +300,26 @@ pub fn exec(node: &str, command: &[String]) -> Result<u8> {
     enter(&net, CloneFlags::CLONE_NEWNET)?;
     enter(&mounts, CloneFlags::CLONE_NEWNS)?;
     let _ = std::env::set_current_dir(here);
+    let path = path_with_tools(&standing.server);
     // SAFETY: the process has a single thread.
     match unsafe { fork() }.tried(|| format!("fork {}", command[0]))? {
         ForkResult::Child => {
             use std::os::unix::process::CommandExt;
             let error = std::process::Command::new(&command[0])
                 .args(&command[1..])
+                .env("PATH", path)
                 .exec();
             eprintln!("acklab: could not run {}: {error}", command[0]);
             std::process::exit(127);
         }
         ForkResult::Parent { child } => Ok(wait_for(child)),
     }
+}
+
+/// The caller's PATH, then the server's own tools: its client is always there.
+fn path_with_tools(server: &str) -> String {
+    let own = std::env::var("PATH").unwrap_or_default();
+    format!("{own}:{INSIDE}/cache/servers/{server}/root/usr/bin")
 }
 
 /// A Ctrl-C is the program's affair, not ours.

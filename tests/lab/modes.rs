@@ -2,7 +2,6 @@
 //! written on one node can be read on another.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use acklab::lab::servers::{Cache, Catalogue, Flavour, Program};
 
@@ -126,20 +125,15 @@ fn client_reaches_a(ground: &Ground, server: &str) {
     absent.fails(127, &["/no/such/program"]);
 }
 
-/// The server's own command-line client, with what it needs to log in at `a`.
+/// The server's own command-line client, which is on the PATH of `exec`.
 fn client(ground: &Ground, server: &str) -> Vec<String> {
-    let program = fetched(ground, server);
-    let path = program.client.clone().expect("a client program");
-    let command: Command = program.tool(&path);
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let mut words: Vec<String> = words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    words.extend(["--no-defaults", "-h", "a", "-uacklab", "-packlab"].map(str::to_owned));
-    if program.kept.flavour == Flavour::Mysql {
-        words.push("--ssl-mode=PREFERRED".to_owned());
+    let is_mysql = fetched(ground, server).kept.flavour == Flavour::Mysql;
+    let program = if is_mysql { "mysql" } else { "mariadb" };
+    let mut words = vec![program, "--no-defaults", "-h", "a", "-uacklab", "-packlab"];
+    if is_mysql {
+        words.push("--ssl-mode=PREFERRED");
     }
-    words
+    words.into_iter().map(str::to_owned).collect()
 }
 
 fn fetched(ground: &Ground, server: &str) -> Program {
