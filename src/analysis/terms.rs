@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use super::summary::Per;
 use crate::record::LabFacts;
-use crate::study::{
-    Consistency, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables, WaitPoint, Workload,
-};
+use crate::study::{Consistency, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables, Workload};
 
 /// Server variables whose effective values every report prints, alike or not.
 const PRINTED: [&str; 15] = [
@@ -59,32 +57,12 @@ fn mode_settings(mode: &Mode) -> Vec<(String, String)> {
             timeout,
         } => vec![
             named("wait_for", wait_for.to_string()),
-            named("wait_point", wait_point_name(*wait_point).to_owned()),
+            named("wait_point", wait_point.word().to_owned()),
             named("timeout_ms", timeout.as_millis().to_string()),
         ],
         Mode::Group { consistency } | Mode::GroupMulti { consistency } => {
-            vec![named(
-                "consistency",
-                consistency_name(*consistency).to_owned(),
-            )]
+            vec![named("consistency", consistency.word().to_owned())]
         }
-    }
-}
-
-fn wait_point_name(wait_point: WaitPoint) -> &'static str {
-    match wait_point {
-        WaitPoint::AfterSync => "AFTER_SYNC",
-        WaitPoint::AfterCommit => "AFTER_COMMIT",
-    }
-}
-
-fn consistency_name(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Eventual => "EVENTUAL",
-        Consistency::BeforeOnPrimaryFailover => "BEFORE_ON_PRIMARY_FAILOVER",
-        Consistency::Before => "BEFORE",
-        Consistency::After => "AFTER",
-        Consistency::BeforeAndAfter => "BEFORE_AND_AFTER",
     }
 }
 

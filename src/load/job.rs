@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, Tried};
 use crate::record::{Iteration, Second};
 use crate::study::Workload;
 
@@ -120,40 +116,9 @@ pub fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 600_000_000, 3).expect("constant bounds are valid")
 }
 
-/// A histogram in V2 form, base64.
-pub fn encode_histogram(histogram: &Histogram<u64>) -> String {
-    let mut bytes = Vec::new();
-    V2Serializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("a histogram within its bounds serialises into memory");
-    STANDARD.encode(bytes)
-}
-
-/// The histogram of `encode_histogram`; an empty text is an empty histogram.
-pub fn decode_histogram(text: &str) -> Result<Histogram<u64>> {
-    if text.is_empty() {
-        return Ok(new_histogram());
-    }
-    let tried = || "read a latency histogram".to_owned();
-    let bytes = STANDARD.decode(text).tried(tried)?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .tried(tried)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn histograms_survive_their_text() {
-        let mut histogram = new_histogram();
-        histogram.record_n(1234, 5).unwrap();
-        let again = decode_histogram(&encode_histogram(&histogram)).unwrap();
-        assert_eq!(again, histogram);
-        assert_eq!(decode_histogram("").unwrap().len(), 0);
-        assert!(decode_histogram("not base64!").is_err());
-    }
 
     #[test]
     fn commands_are_the_lines_that_were_agreed() {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::job::{Snapshot, decode_histogram, encode_histogram, new_histogram};
+use super::job::{Snapshot, new_histogram};
 use crate::error::{Result, Tried};
 use crate::record::Second;
+use crate::record::histogram;
 
 /// One snapshot of what several drivers did in the same window: counts are added, histograms
 /// joined, the window and the time to connect are the longest. A second's median is the mean of
@@ -27,8 +28,8 @@ pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
             add_second(seconds.entry(second.second).or_default(), second);
         }
     }
-    all.latency_us = encode_histogram(&latency);
-    let encoded = kinds.iter().map(|(k, h)| (k.clone(), encode_histogram(h)));
+    all.latency_us = histogram::encode(&latency);
+    let encoded = kinds.iter().map(|(k, h)| (k.clone(), histogram::encode(h)));
     all.statement_latency_us = encoded.collect();
     all.timeline = seconds.into_values().collect();
     Ok(all)
@@ -48,7 +49,7 @@ fn add_counts(all: &mut Snapshot, one: &Snapshot) {
 }
 
 fn add_histogram(sum: &mut Histogram<u64>, text: &str) -> Result<()> {
-    sum.add(decode_histogram(text)?)
+    sum.add(histogram::decode(text)?)
         .tried(|| "join the drivers' latency histograms".to_owned())
 }
 
@@ -70,7 +71,7 @@ mod tests {
     fn snapshot(commits: u64, latency_us: u64, errors: &[(u16, u64)]) -> Snapshot {
         let mut histogram = new_histogram();
         histogram.record_n(latency_us, commits).unwrap();
-        let text = encode_histogram(&histogram);
+        let text = histogram::encode(&histogram);
         Snapshot {
             window_s: commits as f64,
             commits,
@@ -99,9 +100,9 @@ mod tests {
         let all = merge(parts).unwrap();
         assert_eq!((all.commits, all.statements, all.window_s), (4, 8, 3.0));
         assert_eq!(all.errors, [(0, 4), (1213, 3)].into());
-        let latency = decode_histogram(&all.latency_us).unwrap();
+        let latency = histogram::decode(&all.latency_us).unwrap();
         assert_eq!((latency.len(), latency.max()), (4, 500));
-        let update = decode_histogram(&all.statement_latency_us["update"]).unwrap();
+        let update = histogram::decode(&all.statement_latency_us["update"]).unwrap();
         assert_eq!(update.len(), 4);
         let second = all.timeline[0];
         assert_eq!(all.timeline.len(), 1);

@@ -19,6 +19,6 @@ mod workload;
 
 pub use handle::{Driver, mark_all, start_all, stop_all};
 pub use iterate::in_a_row;
-pub use job::{Iterations, Job, Snapshot, decode_histogram, encode_histogram};
+pub use job::{Iterations, Job, Snapshot};
 pub use merge::merge;
 pub use workload::setup_statements;

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::job::{Snapshot, encode_histogram, new_histogram};
+use super::job::{Snapshot, new_histogram};
 use crate::record::Second;
+use crate::record::histogram;
 
 /// The code under which a lost connection is counted.
 pub const LOST_CONNECTION: u16 = 0;
@@ -123,14 +124,13 @@ fn micros(latency: Duration) -> u64 {
 }
 
 fn take(histogram: &mut Histogram<u64>) -> String {
-    let text = encode_histogram(histogram);
+    let text = histogram::encode(histogram);
     histogram.reset();
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::job::decode_histogram;
     use super::*;
 
     fn at(start: Instant, ms: u64) -> Instant {
@@ -154,7 +154,7 @@ mod tests {
         );
         assert_eq!(first.errors, [(1213, 1)].into());
         assert_eq!((first.window_s, first.connected_s), (0.4, 0.05));
-        let latency = decode_histogram(&first.latency_us).unwrap();
+        let latency = histogram::decode(&first.latency_us).unwrap();
         assert_eq!(latency.len(), 2);
         assert!(latency.max().abs_diff(5000) <= 4);
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
             (1, 0, 0)
         );
         assert!(second.errors.is_empty() && second.timeline.is_empty());
-        assert_eq!(decode_histogram(&second.latency_us).unwrap().len(), 1);
+        assert_eq!(histogram::decode(&second.latency_us).unwrap().len(), 1);
         assert_eq!(second.connected_s, 0.05);
     }
 

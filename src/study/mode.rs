@@ -18,6 +18,16 @@ pub enum WaitPoint {
     AfterCommit,
 }
 
+impl WaitPoint {
+    /// The server's own word.
+    pub fn word(self) -> &'static str {
+        match self {
+            WaitPoint::AfterSync => "AFTER_SYNC",
+            WaitPoint::AfterCommit => "AFTER_COMMIT",
+        }
+    }
+}
+
 /// `group_replication_consistency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -27,6 +37,19 @@ pub enum Consistency {
     Before,
     After,
     BeforeAndAfter,
+}
+
+impl Consistency {
+    /// The server's own word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Consistency::Eventual => "EVENTUAL",
+            Consistency::BeforeOnPrimaryFailover => "BEFORE_ON_PRIMARY_FAILOVER",
+            Consistency::Before => "BEFORE",
+            Consistency::After => "AFTER",
+            Consistency::BeforeAndAfter => "BEFORE_AND_AFTER",
+        }
+    }
 }
 
 /// A way to replicate.

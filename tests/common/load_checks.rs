@@ -175,7 +175,7 @@ pub fn sysbench_loads_run(server: &Server) {
             assert_eq!(sum.errors, BTreeMap::new(), "{load:?}");
             let reads = matches!(load, SysbenchLoad::PointSelect | SysbenchLoad::ReadOnly);
             assert_eq!(reads, sum.commits == 0, "{load:?}: {} commits", sum.commits);
-            let latency = load::decode_histogram(&sum.latency_us).expect("a histogram");
+            let latency = acklab::record::histogram::decode(&sum.latency_us).expect("a histogram");
             assert_eq!(latency.len(), transactions(&sum), "{load:?}");
         }
     }

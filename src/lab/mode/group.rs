@@ -3,7 +3,7 @@
 use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::datadir::PASSWORD;
-use super::{READY_LIMIT, consistency_word, replication};
+use super::{READY_LIMIT, replication};
 use crate::error::Result;
 use crate::lab::node::Node;
 use crate::study::{Mode, ModeSpec};
@@ -126,7 +126,7 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         }
         _ => unreachable!("the family of a lab is its modes' family"),
     };
-    let word = consistency_word(consistency);
+    let word = consistency.word();
     for node in &mut lab.nodes {
         node.run(&format!(
             "SET GLOBAL group_replication_consistency = '{word}'"

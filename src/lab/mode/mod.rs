@@ -11,7 +11,7 @@ use super::lab::Lab;
 use super::options::Settings;
 use crate::error::Result;
 use crate::study::mode::Family;
-use crate::study::{Consistency, Mode, ModeSpec, WaitPoint};
+use crate::study::{Mode, ModeSpec};
 
 /// How long a mode may take until it is ready or caught up.
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -62,24 +62,5 @@ pub fn downgrade_counters(lab: &Lab, mode: &Mode) -> Vec<String> {
                 .into()
         }
         _ => Vec::new(),
-    }
-}
-
-/// The server's own word.
-fn consistency_word(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Eventual => "EVENTUAL",
-        Consistency::BeforeOnPrimaryFailover => "BEFORE_ON_PRIMARY_FAILOVER",
-        Consistency::Before => "BEFORE",
-        Consistency::After => "AFTER",
-        Consistency::BeforeAndAfter => "BEFORE_AND_AFTER",
-    }
-}
-
-/// The server's own word.
-fn wait_point_word(wait_point: WaitPoint) -> &'static str {
-    match wait_point {
-        WaitPoint::AfterSync => "AFTER_SYNC",
-        WaitPoint::AfterCommit => "AFTER_COMMIT",
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::datadir::PASSWORD;
-use super::{READY_LIMIT, wait_point_word};
+use super::READY_LIMIT;
 use crate::error::Result;
 use crate::lab::node::{Node, PORT};
 use crate::study::{Mode, ModeSpec};
@@ -142,7 +142,7 @@ fn set_semisync(lab: &mut Lab, mode: &Mode) -> Result<()> {
             &format!("{source}_timeout"),
             timeout.as_millis().to_string(),
         ))?;
-        let word = format!("'{}'", wait_point_word(*wait_point));
+        let word = format!("'{}'", wait_point.word());
         writer.run(&set(&format!("{source}_wait_point"), word))?;
         if let Some(count) = dialect.optional("semisync_wait_for") {
             writer.run(&set(count, wait_for.to_string()))?;
