@@ -200,7 +200,7 @@ mod tests {
     fn semisync(wait_for: u32) -> ModeSpec {
         spec(Mode::Semisync {
             wait_for,
-            wait_point: WaitPoint::AfterSync,
+            wait_point: crate::study::WaitPoint::AfterSync,
             timeout: Duration::from_secs(10),
         })
     }
