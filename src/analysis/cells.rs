@@ -27,7 +27,7 @@ const COUNTERS: [&str; 12] = [
     "wsrep_flow_control_recv",
     "gr_flow_control_throttle_count",
     "gr_flow_control_throttle_time_sum",
-    "gr_certification_conflicts",
+    "gr_conflicts_detected",
 ];
 
 /// A cell's measurements, with what is needed to read them.

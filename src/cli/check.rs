@@ -32,8 +32,16 @@ pub fn check() -> Result<u8> {
         busy(),
         fsync(&cache.path),
         apt(),
-        device("FUSE", "/dev/fuse", "emulated disks (not needed without a disk in the study)"),
-        device("loop", "/dev/loop-control", "emulated disks (not needed without them)"),
+        device(
+            "FUSE",
+            "/dev/fuse",
+            "emulated disks (not needed without a disk in the study)",
+        ),
+        device(
+            "loop",
+            "/dev/loop-control",
+            "emulated disks (not needed without them)",
+        ),
         cgroups(),
         file_limit(),
     ];
@@ -57,12 +65,22 @@ pub fn check() -> Result<u8> {
 }
 
 fn finding(what: &'static str, is_good: bool, found: String, lost: &'static str) -> Finding {
-    Finding { what, is_good, found, lost }
+    Finding {
+        what,
+        is_good,
+        found,
+        lost,
+    }
 }
 
 fn root() -> Finding {
     let uid = nix::unistd::geteuid();
-    finding("root", uid.is_root(), format!("user id {uid}"), "namespaces: nothing can run")
+    finding(
+        "root",
+        uid.is_root(),
+        format!("user id {uid}"),
+        "namespaces: nothing can run",
+    )
 }
 
 /// A child tries what the sandbox does.
@@ -90,7 +108,12 @@ fn device(what: &'static str, path: &str, lost: &'static str) -> Finding {
 fn cpus() -> Finding {
     let count = std::thread::available_parallelism().map_or(1, |count| count.get());
     let found = format!("{count} CPUs");
-    finding("CPUs", count >= 2, found, "trust: the links would be late, cells void")
+    finding(
+        "CPUs",
+        count >= 2,
+        found,
+        "trust: the links would be late, cells void",
+    )
 }
 
 fn memory() -> Finding {
@@ -116,7 +139,12 @@ fn clock() -> Finding {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = fs::read_to_string(source).unwrap_or_default();
     let found = format!("{} steps of {ns} ns", source.trim());
-    finding("clock", ns < 2_000, found, "short times: they are read in steps of that size")
+    finding(
+        "clock",
+        ns < 2_000,
+        found,
+        "short times: they are read in steps of that size",
+    )
 }
 
 fn realtime() -> Finding {
@@ -128,8 +156,17 @@ fn realtime() -> Finding {
         libc::sched_setscheduler(0, libc::SCHED_OTHER, &other);
         refused
     };
-    let found = if refused { "SCHED_FIFO refused" } else { "SCHED_FIFO given" };
-    finding("real-time", !refused, found.into(), "punctual links: more cells flagged late-links")
+    let found = if refused {
+        "SCHED_FIFO refused"
+    } else {
+        "SCHED_FIFO given"
+    };
+    finding(
+        "real-time",
+        !refused,
+        found.into(),
+        "punctual links: more cells flagged late-links",
+    )
 }
 
 fn busy() -> Finding {
@@ -137,14 +174,24 @@ fn busy() -> Finding {
     std::thread::sleep(std::time::Duration::from_millis(500));
     let (busy, stolen) = HostCpu::now().shares_since(&before);
     let found = format!("{:.0} % busy, {:.0} % stolen", busy * 100.0, stolen * 100.0);
-    finding("quiet host", busy < 0.3, found, "trust: others' work is in your figures")
+    finding(
+        "quiet host",
+        busy < 0.3,
+        found,
+        "trust: others' work is in your figures",
+    )
 }
 
 fn fsync(folder: &Path) -> Finding {
     match fsync_us_p50(folder) {
         Ok(us) => {
             let found = format!("{us:.0} µs for a 4 KiB write + fdatasync (median of 100)");
-            finding("fsync", us < 10_000.0, found, "pace: every commit waits for it")
+            finding(
+                "fsync",
+                us < 10_000.0,
+                found,
+                "pace: every commit waits for it",
+            )
         }
         Err(error) => finding("fsync", false, error.to_string(), "a place for data"),
     }
@@ -153,7 +200,11 @@ fn fsync(folder: &Path) -> Finding {
 fn apt() -> Finding {
     let output = Command::new("apt-get").arg("--version").output();
     let found = output.as_ref().map_or("no apt-get".to_owned(), |output| {
-        String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     });
     let lost = "fetching servers; use `acklab servers add TARBALL` or an installed server";
     finding("apt", output.is_ok(), found, lost)
@@ -161,13 +212,21 @@ fn apt() -> Finding {
 
 fn cgroups() -> Finding {
     let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let has = |kind: &str| text.lines().any(|line| line.split(' ').nth(2) == Some(kind));
+    let has = |kind: &str| {
+        text.lines()
+            .any(|line| line.split(' ').nth(2) == Some(kind))
+    };
     let found = match (has("cgroup2"), has("cgroup")) {
         (_, true) => "version 1 hierarchies",
         (true, false) => "version 2",
         _ => "none",
     };
-    finding("cgroups", found != "none", found.into(), "CPU shares per node (not used yet)")
+    finding(
+        "cgroups",
+        found != "none",
+        found.into(),
+        "CPU shares per node (not used yet)",
+    )
 }
 
 fn file_limit() -> Finding {

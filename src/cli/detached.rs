@@ -63,17 +63,19 @@ pub fn up(wish: &Wish) -> Result<u8> {
     }
     fetch_missing(&study, &cache, &catalogue)?;
     let start = Instant::now();
-    sandbox::run(&cache.path, Lifetime::Detached, |inside| match stand(&study, wish, inside, start) {
-        Ok(rig) => {
-            inside.release_front_end(0);
-            loop {
-                std::thread::park(); // until `down`
-                let _ = &rig;
+    sandbox::run(&cache.path, Lifetime::Detached, |inside| {
+        match stand(&study, wish, inside, start) {
+            Ok(rig) => {
+                inside.release_front_end(0);
+                loop {
+                    std::thread::park(); // until `down`
+                    let _ = &rig;
+                }
             }
-        }
-        Err(error) => {
-            eprintln!("acklab: {error}");
-            error.exit_code()
+            Err(error) => {
+                eprintln!("acklab: {error}");
+                error.exit_code()
+            }
         }
     })
 }
@@ -86,13 +88,19 @@ fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> 
         capability.is_some_and(|c| c.modes.contains(&wish.mode))
     };
     let known = cache.names(catalogue);
-    let server = wish.server.clone().or_else(|| known.iter().find(can).cloned());
+    let server = wish
+        .server
+        .clone()
+        .or_else(|| known.iter().find(can).cloned());
     let server = server.unwrap_or_else(|| "mysql".into());
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let nodes = wish.nodes.map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
+    let nodes = wish
+        .nodes
+        .map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
     let text = format!(
         "name = \"up\"\ntitle = \"detached lab\"\nrounds = 1\ntls = {}\n[[mode]]\nserver = {}\n\
-         mode = {}\n{nodes}[[sweep]]\nworkload = [\"update_index\"]\nconnections = [1]\nrtt = [{}]\n",
+         mode = {}\n{nodes}[[sweep]]\nworkload = [\"update_index\"]\n\
+         connections = [1]\nrtt = [{}]\n",
         wish.tls,
         quoted(&server),
         quoted(&wish.mode),
@@ -119,9 +127,8 @@ fn stand(study: &Study, wish: &Wish, inside: &Inside, start: Instant) -> Result<
         None if name == format!("client.{}", study.sites[0]) => "client".to_owned(),
         None => name.to_owned(),
     };
-    let place = |m: &crate::lab::network::Whereabouts| {
-        (short(&m.name), (m.name.clone(), m.address))
-    };
+    let place =
+        |m: &crate::lab::network::Whereabouts| (short(&m.name), (m.name.clone(), m.address));
     let standing = Standing {
         label: study.modes[0].label.clone(),
         version: rig.lab(0).program.kept.version.clone(),
@@ -148,20 +155,38 @@ fn name_hosts(standing: &Standing) -> Result<()> {
     }
     fs::write(&path, text).tried(|| "write a hosts file".into())?;
     let none: Option<&str> = None;
-    nix::mount::mount(Some(&path), "/etc/hosts", none, nix::mount::MsFlags::MS_BIND, none)
-        .tried(|| "bind a hosts file into the sandbox".into())
+    nix::mount::mount(
+        Some(&path),
+        "/etc/hosts",
+        none,
+        nix::mount::MsFlags::MS_BIND,
+        none,
+    )
+    .tried(|| "bind a hosts file into the sandbox".into())
 }
 
 fn describe(standing: &Standing) {
-    let Standing { label, version, rtt, ready_seconds, .. } = standing;
-    println!("{label} ({version}), sites {rtt} apart, ready {ready_seconds:.1} s after the command");
+    let Standing {
+        label,
+        version,
+        rtt,
+        ready_seconds,
+        ..
+    } = standing;
+    println!(
+        "{label} ({version}), sites {rtt} apart, ready {ready_seconds:.1} s after the command"
+    );
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["node", "address"]);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["node", "address"]);
     for (name, (_, address)) in &standing.places {
         table.add_row([name.clone(), address.to_string()]);
     }
     println!("{table}");
-    println!("user {USER}, password {PASSWORD}, database {DATABASE}; nodes go by their names inside:");
+    println!(
+        "user {USER}, password {PASSWORD}, database {DATABASE}; nodes go by their names inside:"
+    );
     println!("  acklab exec client -- mysql -h a -u{USER} -p{PASSWORD} {DATABASE}");
     println!("  acklab sql a \"SHOW STATUS\"      acklab down");
 }
@@ -174,12 +199,20 @@ fn find(cache: &Cache) -> Result<(PathBuf, Standing)> {
     for entry in entries {
         let folder = entry.path();
         let text = fs::read_to_string(folder.join("lab.json"));
-        let standing = text.ok().and_then(|text| serde_json::from_str::<Standing>(&text).ok());
+        let standing = text
+            .ok()
+            .and_then(|text| serde_json::from_str::<Standing>(&text).ok());
         if let (Some(standing), Some(pid)) = (standing, sandbox::first_pid(&folder)) {
             return Ok((folder, Standing { pid, ..standing }));
         }
     }
-    Err(Mistake::new("acklab", "", "no lab is up", "start one first: acklab up MODE").into())
+    Err(Mistake::new(
+        "acklab",
+        "",
+        "no lab is up",
+        "start one first: acklab up MODE",
+    )
+    .into())
 }
 
 fn place<'s>(standing: &'s Standing, node: &str) -> Result<&'s (String, Ipv4Addr)> {
@@ -236,7 +269,9 @@ pub fn sql(node: &str, sql: &str) -> Result<u8> {
     }
     if std::io::stdout().is_terminal() {
         let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN).set_header(columns);
+        table
+            .load_style(presets::ASCII_MARKDOWN)
+            .set_header(columns);
         table.add_rows(rows);
         println!("{table}");
     } else {
@@ -267,7 +302,9 @@ pub fn exec(node: &str, command: &[String]) -> Result<u8> {
     match unsafe { fork() }.tried(|| format!("fork {}", command[0]))? {
         ForkResult::Child => {
             use std::os::unix::process::CommandExt;
-            let error = std::process::Command::new(&command[0]).args(&command[1..]).exec();
+            let error = std::process::Command::new(&command[0])
+                .args(&command[1..])
+                .exec();
             eprintln!("acklab: could not run {}: {error}", command[0]);
             std::process::exit(127);
         }

@@ -101,12 +101,18 @@ fn read_study(
         _ => return Err(crate::study::builtin::no_such_study("command line", name).into()),
     };
     let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
-    let read = |file: &str| {
-        std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())
+    let read =
+        |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
+    let file = if is_file {
+        name.to_owned()
+    } else {
+        format!("{name}.toml")
     };
-    let file = if is_file { name.to_owned() } else { format!("{name}.toml") };
     let study = written::parse(&text, &file, &capabilities(cache, catalogue)?, &read)?;
-    let my_cnf = options.my_cnf.as_deref().map(|path| read_file("--my-cnf", path));
+    let my_cnf = options
+        .my_cnf
+        .as_deref()
+        .map(|path| read_file("--my-cnf", path));
     let study = study.apply(&Overrides {
         rounds: options.rounds,
         seed: options.seed,
@@ -150,7 +156,10 @@ pub fn fetch_missing(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Res
             let name = &lab.server;
             let say = |text: &str| eprintln!("fetching {name}: {text}");
             let program = cache.install(catalogue, name, &say)?;
-            eprintln!("fetched {name} {} from {}", program.kept.version, program.kept.origin);
+            eprintln!(
+                "fetched {name} {} from {}",
+                program.kept.version, program.kept.origin
+            );
         }
     }
     Ok(())
@@ -159,7 +168,10 @@ pub fn fetch_missing(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Res
 fn announce(study: &Study, plan: &Plan, record: &Path) {
     let minutes = estimate(study, plan).as_secs_f64() / 60.0;
     let (cells, rounds) = (plan.cells.len(), study.rounds);
-    eprintln!("{}: {cells} cells × {rounds} rounds, about {minutes:.1} min", study.title);
+    eprintln!(
+        "{}: {cells} cells × {rounds} rounds, about {minutes:.1} min",
+        study.title
+    );
     eprintln!("record: {}", record.display());
 }
 
@@ -167,7 +179,11 @@ fn announce(study: &Study, plan: &Plan, record: &Path) {
 fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
     let path = match asked {
         Some(path) => path.to_owned(),
-        None => PathBuf::from(format!("{}-{}.acklab", crate::study::slug(study), utc_stamp())),
+        None => PathBuf::from(format!(
+            "{}-{}.acklab",
+            crate::study::slug(study),
+            utc_stamp()
+        )),
     };
     let path = std::path::absolute(&path).unwrap_or(path);
     let wrong = |allowed: &str| {
@@ -177,7 +193,9 @@ fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
     if path.exists() {
         return wrong("a path where no file is yet: a record is never overwritten");
     }
-    let folder = path.parent().map(|folder| folder.canonicalize().unwrap_or(folder.to_owned()));
+    let folder = path
+        .parent()
+        .map(|folder| folder.canonicalize().unwrap_or(folder.to_owned()));
     if folder.is_some_and(|folder| folder.starts_with("/run")) {
         // The sandbox has a /run of its own, which ends with it.
         return wrong("a path that is not below /run: the lab has a /run of its own");
@@ -187,7 +205,9 @@ fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
 
 /// `20261121-081500`, in UTC.
 fn utc_stamp() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
     // SAFETY: gmtime_r only writes to the value it is given.
     let time = unsafe {

@@ -15,7 +15,12 @@ use crate::study::units;
 
 /// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
 #[derive(Parser)]
-#[command(name = "acklab", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "acklab",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -161,7 +166,11 @@ pub fn run(words: &[String]) -> Result<u8> {
 
 fn obey(verb: Verb, words: &[String]) -> Result<u8> {
     match verb {
-        Verb::Compare { quick, full, options } => {
+        Verb::Compare {
+            quick,
+            full,
+            options,
+        } => {
             let name = match (quick, full) {
                 (true, _) => "compare-quick",
                 (_, true) => "compare-full",
@@ -172,14 +181,28 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Run { study, options } => measure::run(&study, &options, words),
         Verb::Report { record, format } => measure::report(&record, &format).map(|()| 0),
         Verb::Servers { action: None } => servers::list(),
-        Verb::Servers { action: Some(ServersAction::Install { name }) } => servers::install(&name),
-        Verb::Servers { action: Some(ServersAction::Add { file, name }) } => {
-            servers::add(&file, &name)
-        }
+        Verb::Servers {
+            action: Some(ServersAction::Install { name }),
+        } => servers::install(&name),
+        Verb::Servers {
+            action: Some(ServersAction::Add { file, name }),
+        } => servers::add(&file, &name),
         Verb::Check => check::check(),
-        Verb::Up { mode, server, rtt, nodes, tls, my_cnf } => {
-            detached::up(&detached::Wish { mode, server, rtt, nodes, tls, my_cnf })
-        }
+        Verb::Up {
+            mode,
+            server,
+            rtt,
+            nodes,
+            tls,
+            my_cnf,
+        } => detached::up(&detached::Wish {
+            mode,
+            server,
+            rtt,
+            nodes,
+            tls,
+            my_cnf,
+        }),
         Verb::Exec { node, command } => detached::exec(&node, &command),
         Verb::Sql { node, sql } => detached::sql(&node, &sql),
         Verb::Status => detached::status(),
@@ -191,7 +214,12 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
 fn read_file(option: &str, path: &std::path::Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| {
         let given = format!("{} ({error})", path.display());
-        Error::from(Mistake::new("command line", option, &given, "a readable text file"))
+        Error::from(Mistake::new(
+            "command line",
+            option,
+            &given,
+            "a readable text file",
+        ))
     })
 }
 
@@ -211,5 +239,11 @@ fn need_tun(verb: &str) -> Result<()> {
         return Ok(());
     }
     let allowed = "load the kernel's `tun` module, or give this container the device /dev/net/tun";
-    Err(Mistake::new(&format!("acklab {verb}"), "/dev/net/tun", "no such device", allowed).into())
+    Err(Mistake::new(
+        &format!("acklab {verb}"),
+        "/dev/net/tun",
+        "no such device",
+        allowed,
+    )
+    .into())
 }

@@ -8,6 +8,7 @@ use super::mode;
 use super::node::{Node, Place};
 use super::options::{Settings, overridden, read_option_file};
 use super::servers::{Cache, Program};
+use super::tls::Identity;
 use crate::error::Result;
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
@@ -69,7 +70,10 @@ impl Lab {
     ) -> Result<Lab> {
         let start = Instant::now();
         let create = |place| Node::create(place, cache, &program, run);
-        let nodes = places.into_iter().map(create).collect::<Result<Vec<Node>>>()?;
+        let nodes = places
+            .into_iter()
+            .map(create)
+            .collect::<Result<Vec<Node>>>()?;
         let mut lab = Lab {
             spec,
             program,
@@ -79,27 +83,43 @@ impl Lab {
             overridden: Vec::new(),
             entered: None,
         };
-        lab.decide_settings();
+        lab.decide_settings(run)?;
         mode::form(&mut lab)?;
         lab.ready = start.elapsed();
         Ok(lab)
     }
 
     /// Puts the layers of settings on one another, the strongest last.
-    fn decide_settings(&mut self) {
+    fn decide_settings(&mut self, run: &Path) -> Result<()> {
+        // MySQL makes its own certificates; MariaDB wants files.
+        let needs_files = self.program.dialect().optional("tls_needs_files").is_some();
+        let identity = match self.spec.tls && needs_files {
+            true => Some(Identity::make(
+                &run.join(format!("{}.tls", self.spec.name)),
+            )?),
+            false => None,
+        };
         let flavour = self.program.kept.flavour;
-        let pinned = self.program.terms.iter().map(|(name, value, _)| (name, value.as_str()));
+        let pinned = self
+            .program
+            .terms
+            .iter()
+            .map(|(name, value, _)| (name, value.as_str()));
         let terms: Settings = pinned.collect();
         let text = self.spec.my_cnf.as_deref().unwrap_or_default();
         let users = read_option_file(text, flavour);
         for i in 0..self.nodes.len() {
             let mut lab = mode::settings(self, i);
-            if !self.spec.tls {
-                for (name, value) in self.program.dialect().settings("tls_off") {
-                    lab.set(&name, value);
+            match &identity {
+                Some(identity) => identity.settings(&self.spec, &mut lab),
+                None if self.spec.tls => {}
+                None => {
+                    for (name, value) in self.program.dialect().settings("tls_off") {
+                        lab.set(&name, value);
+                    }
                 }
             }
-            let own = self.spec.node_variables.get(self.nodes[i].name());
+            let own = self.spec.node_variables.get(self.nodes[i].site());
             for (name, value) in self.spec.variables.iter().chain(own.into_iter().flatten()) {
                 lab.set(name, value.as_str());
             }
@@ -112,6 +132,7 @@ impl Lab {
             all.overlay(&lab);
             self.settings.push(all);
         }
+        Ok(())
     }
 
     /// Starts node `i`'s server with its settings.
@@ -150,7 +171,7 @@ impl Lab {
     pub fn variables(&mut self) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
         let ask = |node: &mut Node| {
             let variables = node.pairs("SHOW GLOBAL VARIABLES")?;
-            Ok((node.name().to_owned(), variables))
+            Ok((node.site().to_owned(), variables))
         };
         self.nodes.iter_mut().map(ask).collect()
     }
@@ -158,6 +179,8 @@ impl Lab {
     /// A breakdown if any server has ended.
     pub fn check_alive(&mut self) -> Result<()> {
         let name = self.spec.name.clone();
-        self.nodes.iter_mut().try_for_each(|node| node.check_alive(&format!("run {name}")))
+        self.nodes
+            .iter_mut()
+            .try_for_each(|node| node.check_alive(&format!("run {name}")))
     }
 }

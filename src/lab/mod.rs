@@ -12,5 +12,6 @@ mod relay;
 pub mod sandbox;
 pub mod servers;
 pub mod sql;
+mod tls;
 
 pub use lab::{Lab, LabSpec};

@@ -49,15 +49,24 @@ impl Network {
         let mut links = Vec::new();
         let mut places = Vec::new();
         for (number, (lab, sites)) in labs.iter().enumerate() {
-            let third = u8::try_from(number).map_err(|_| breakdown("number the labs", "too many"))?;
+            let third =
+                u8::try_from(number).map_err(|_| breakdown("number the labs", "too many"))?;
             places.push(make_places(lab, sites, [198, 18, third], &mut links)?);
         }
         let clients = make_places("client", client_sites, [198, CLIENTS, 0], &mut links)?;
-        let members = places.iter().flatten().chain(&clients).map(whereabouts).collect();
+        let members = places
+            .iter()
+            .flatten()
+            .chain(&clients)
+            .map(whereabouts)
+            .collect();
         let switch = Switch::start(links)?;
         let mut network = Network {
             switch,
-            clients: clients.into_iter().map(|place| (place.site.clone(), place)).collect(),
+            clients: clients
+                .into_iter()
+                .map(|place| (place.site.clone(), place))
+                .collect(),
             members,
             terms,
             floor: Duration::ZERO,
@@ -72,8 +81,14 @@ impl Network {
         let Some(client) = self.clients.values().next() else {
             return Ok(());
         };
-        if let Some(other) = self.members.iter().find(|member| member.name != client.name) {
-            self.floor = self.switch.measure_floor(&client.netns, &client.name, &other.name)?;
+        if let Some(other) = self
+            .members
+            .iter()
+            .find(|member| member.name != client.name)
+        {
+            self.floor = self
+                .switch
+                .measure_floor(&client.netns, &client.name, &other.name)?;
         }
         Ok(())
     }
@@ -87,7 +102,8 @@ impl Network {
     pub fn set_distances(&self, distances: &Distances) -> Result<()> {
         let named = |member: &Whereabouts| (member.name.clone(), member.site.clone());
         let nodes: Vec<(String, String)> = self.members.iter().map(named).collect();
-        self.switch.set(&pair_settings(distances, &self.terms, &nodes)?)
+        self.switch
+            .set(&pair_settings(distances, &self.terms, &nodes)?)
     }
 
     /// Everything counted since the start.
@@ -98,7 +114,9 @@ impl Network {
     /// The round-trip time asked between two sites.
     pub fn rtt_asked(&self, distances: &Distances, from: &str, to: &str) -> Duration {
         let between = distances.rtt(from, to);
-        between.filter(|_| from != to).unwrap_or(self.terms.rtt_within_site)
+        between
+            .filter(|_| from != to)
+            .unwrap_or(self.terms.rtt_within_site)
     }
 }
 

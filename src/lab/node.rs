@@ -76,8 +76,8 @@ impl Node {
         })
     }
 
-    /// Short name within its lab: the site's.
-    pub fn name(&self) -> &str {
+    /// Its site, which is its short name within its lab.
+    pub fn site(&self) -> &str {
         &self.place.site
     }
 
@@ -118,14 +118,25 @@ impl Node {
         fs::create_dir_all(&tmp).tried(|| format!("make {}", tmp.display()))?;
         chown(&tmp, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
         let mut command = program.command(&format!("--defaults-file={}", file.display()));
-        command.args(extra).env("PATH", program.path()).env("HOME", "/nonexistent");
-        let log = fs::OpenOptions::new().create(true).append(true).open(self.folder.join("out"));
+        command
+            .args(extra)
+            .env("PATH", program.path())
+            .env("HOME", "/nonexistent");
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("out"));
         let log = log.tried(|| "open a server's output file".into())?;
         command.stdout(log.try_clone().tried(|| "copy a descriptor".into())?);
-        command.stderr(log).stdin(Stdio::null()).current_dir(&self.folder);
+        command
+            .stderr(log)
+            .stdin(Stdio::null())
+            .current_dir(&self.folder);
         self.place.enter(&mut command)?;
         drop_to_server_user(&mut command);
-        let child = command.spawn().tried(|| format!("start the server of {}", self.place.name))?;
+        let child = command
+            .spawn()
+            .tried(|| format!("start the server of {}", self.place.name))?;
         self.process = Some(child);
         Ok(())
     }
@@ -155,12 +166,17 @@ impl Node {
     /// clients that cannot do the long one get in too.
     fn remember_load_user(&mut self) -> Result<()> {
         let login = Admin::connect_as(&self.socket(), USER, Some(PASSWORD));
-        login.map(drop).map_err(|error| self.breakdown("log the load's user in", &error.to_string()))
+        login
+            .map(drop)
+            .map_err(|error| self.breakdown("log the load's user in", &error.to_string()))
     }
 
     /// A breakdown if the server process has ended.
     pub fn check_alive(&mut self, doing: &str) -> Result<()> {
-        let ended = self.process.as_mut().and_then(|child| child.try_wait().ok().flatten());
+        let ended = self
+            .process
+            .as_mut()
+            .and_then(|child| child.try_wait().ok().flatten());
         match ended {
             Some(status) => Err(self.breakdown(doing, &format!("the server ended: {status}"))),
             None => Ok(()),
@@ -253,9 +269,17 @@ impl Drop for Node {
 fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lines: Vec<&str> = lines.collect();
     let (early, late) = lines.split_at(lines.len().saturating_sub(6));
-    let errors: Vec<&str> = early.iter().filter(|line| line.contains("[ERROR]")).copied().collect();
+    let errors: Vec<&str> = early
+        .iter()
+        .filter(|line| line.contains("[ERROR]"))
+        .copied()
+        .collect();
     let (_, errors) = errors.split_at(errors.len().saturating_sub(6));
-    errors.iter().chain(late).map(|line| (*line).to_owned()).collect()
+    errors
+        .iter()
+        .chain(late)
+        .map(|line| (*line).to_owned())
+        .collect()
 }
 
 /// One step of a readiness loop; ends it when the user asked to stop.

@@ -28,7 +28,10 @@ impl Settings {
 
     /// All of `stronger` over these.
     pub fn overlay(&mut self, stronger: &Settings) {
-        let pairs = stronger.0.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let pairs = stronger
+            .0
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
         self.0.extend(pairs);
     }
 
@@ -39,14 +42,18 @@ impl Settings {
 
     /// All names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Text of an option file.
     pub fn option_file(&self) -> String {
         let line = |(name, value): (&str, &str)| format!("{name} = {value}\n");
         let lines: String = self.iter().map(line).collect();
-        format!("[mysqld]\n{lines}")
+        // Galera's first state transfer copies files that are alike already: it stays plain, for
+        // an encrypted one wants one more program.
+        format!("[mysqld]\n{lines}[sst]\nssl_mode = DISABLED\n")
     }
 }
 
@@ -76,7 +83,10 @@ pub fn read_option_file(text: &str, flavour: Flavour) -> Settings {
         if line.is_empty() || line.starts_with(['#', ';', '!']) {
             continue;
         }
-        if let Some(group) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if let Some(group) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
             is_ours = groups.contains(&group);
         } else if is_ours {
             let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
@@ -118,7 +128,10 @@ mod tests {
         let user = read_option_file(USER, Flavour::Mariadb);
         let ours: Settings = [("server-id", "1"), ("port", "3306")].into_iter().collect();
         let told = overridden(&user, &ours);
-        assert_eq!(told, [("server_id".to_owned(), "9".to_owned(), "1".to_owned())]);
+        assert_eq!(
+            told,
+            [("server_id".to_owned(), "9".to_owned(), "1".to_owned())]
+        );
     }
 
     #[test]
@@ -126,6 +139,10 @@ mod tests {
         let mut settings = Settings::default();
         settings.load_plugin("a.so");
         settings.load_plugin("b.so");
-        assert!(settings.option_file().contains("plugin_load_add = a.so;b.so\n"));
+        assert!(
+            settings
+                .option_file()
+                .contains("plugin_load_add = a.so;b.so\n")
+        );
     }
 }

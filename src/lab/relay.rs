@@ -24,13 +24,19 @@ impl Relay {
             let file = memfd_create("acklab", MFdFlags::MFD_CLOEXEC);
             Ok((file.tried(|| "make a file in memory".into())?.into(), 0))
         };
-        Ok(Relay { streams: [file()?, file()?] })
+        Ok(Relay {
+            streams: [file()?, file()?],
+        })
     }
 
     /// Inside: takes the place of the standard descriptors.
     pub fn stand_in(&self) {
         let null = OpenOptions::new().read(true).open("/dev/null");
-        let pairs = [null.as_ref().ok(), Some(&self.streams[0].0), Some(&self.streams[1].0)];
+        let pairs = [
+            null.as_ref().ok(),
+            Some(&self.streams[0].0),
+            Some(&self.streams[1].0),
+        ];
         for (fd, file) in (0..).zip(pairs) {
             if let Some(file) = file {
                 // SAFETY: dup2(2) onto the three standard descriptors.

@@ -105,7 +105,10 @@ pub fn sweep(parent: &Path) {
 /// nobody else makes any.
 fn sweep_guarded(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+    for path in entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+    {
         let is_held = path.join("lock").exists() && hold(&path).is_err();
         if !is_held {
             let _ = fs::remove_dir_all(&path);
@@ -142,7 +145,7 @@ pub enum Lifetime {
 pub struct Inside {
     /// The run folder as seen inside.
     pub run: PathBuf,
-    /// Tells a front end of a [`Lifetime::Detached`] sandbox that it may leave, with this exit code.
+    /// Tells the front end of a detached sandbox that it may leave, with this exit code.
     release: Option<File>,
 }
 
@@ -163,16 +166,14 @@ impl Inside {
 ///
 /// # Errors
 /// A breakdown if the kernel refuses the namespaces or a mount.
-pub fn run(
-    cache: &Path,
-    lifetime: Lifetime,
-    work: impl FnOnce(&mut Inside) -> u8,
-) -> Result<u8> {
+pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u8) -> Result<u8> {
     let folder = RunFolder::create(cache)?;
     // Servers and other programs of the lab have no business with these.
     let lifeline = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
     let verdict = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
-    let relay = (lifetime == Lifetime::Detached).then(Relay::create).transpose()?;
+    let relay = (lifetime == Lifetime::Detached)
+        .then(Relay::create)
+        .transpose()?;
     // SAFETY: the process has a single thread, so the child may do anything.
     match unsafe { fork() }.tried(|| "fork the keeper".into())? {
         ForkResult::Child => {
@@ -232,7 +233,7 @@ fn pass_on_until_heard(relay: &mut Relay, verdict: &OwnedFd) {
 
 static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
 
-/// The first request lets the running cell end; the second ends everything at once.
+/// The first request ends the run in order, at its next step; the second ends everything at once.
 extern "C" fn hand_on_stop(_signal: libc::c_int) {
     if STOP_ASKED.swap(true, Ordering::Relaxed) {
         // SAFETY: _exit(2) is async-signal-safe.
@@ -295,7 +296,8 @@ fn launch(
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<Pid> {
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
-    unshare(flags).tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
+    unshare(flags)
+        .tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
     // SAFETY: still a single thread.
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
@@ -307,11 +309,12 @@ fn launch(
         ForkResult::Child => {
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
-            let code = inside(cache, folder, lifeline, verdict, is_detached, work)
-                .unwrap_or_else(|error| {
+            let code = inside(cache, folder, lifeline, verdict, is_detached, work).unwrap_or_else(
+                |error| {
                     eprintln!("acklab: {error}");
                     error.exit_code()
-                });
+                },
+            );
             std::process::exit(code.into());
         }
     }
@@ -366,15 +369,27 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
     let cache_fd = File::open(cache).tried(|| format!("open {}", cache.display()))?;
     let run_fd = File::open(&folder.path).tried(|| format!("open {}", folder.path.display()))?;
     let inside = Path::new(INSIDE);
-    mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::MS_NOSUID, Some("mode=0755"))
-        .tried(|| "mount a private /run".into())?;
+    mount(
+        Some("tmpfs"),
+        "/run",
+        Some("tmpfs"),
+        MsFlags::MS_NOSUID,
+        Some("mode=0755"),
+    )
+    .tried(|| "mount a private /run".into())?;
     for (fd, name) in [(&cache_fd, "cache"), (&run_fd, "run")] {
         let target = inside.join(name);
         fs::create_dir_all(&target).tried(|| format!("make {}", target.display()))?;
         let source = PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
         // With whatever is mounted inside: servers may lie on a disk of their own.
-        mount(Some(&source), &target, none, MsFlags::MS_BIND | MsFlags::MS_REC, none)
-            .tried(|| format!("bind {} into the sandbox", target.display()))?;
+        mount(
+            Some(&source),
+            &target,
+            none,
+            MsFlags::MS_BIND | MsFlags::MS_REC,
+            none,
+        )
+        .tried(|| format!("bind {} into the sandbox", target.display()))?;
     }
     mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none)
         .tried(|| "mount /proc".into())?;
@@ -383,7 +398,10 @@ fn arrange_mounts(cache: &Path, folder: &RunFolder) -> Result<()> {
 
 fn name_server_user(inside: &Path) -> Result<()> {
     let lines = [
-        ("/etc/passwd", format!("acklab:x:{SERVER_UID}:{SERVER_UID}::/nonexistent:/bin/sh\n")),
+        (
+            "/etc/passwd",
+            format!("acklab:x:{SERVER_UID}:{SERVER_UID}::/nonexistent:/bin/sh\n"),
+        ),
         ("/etc/group", format!("acklab:x:{SERVER_UID}:\n")),
     ];
     for (path, line) in lines {

@@ -64,14 +64,21 @@ impl Admin {
     pub fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, SqlError> {
         let rows: Vec<mysql::Row> = self.connection.query(sql)?;
         let text = |row: &mysql::Row, i| row.as_ref(i).map(value_as_text).unwrap_or_default();
-        Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+        Ok(rows
+            .iter()
+            .map(|row| (text(row, 0), text(row, 1)))
+            .collect())
     }
 
     /// The result of one statement with its column names, for people.
     pub fn table(&mut self, sql: &str) -> Result<(Vec<String>, Vec<Vec<String>>), SqlError> {
         let mut result = self.connection.query_iter(sql)?;
         let columns = result.columns();
-        let names = columns.as_ref().iter().map(|c| c.name_str().into_owned()).collect();
+        let names = columns
+            .as_ref()
+            .iter()
+            .map(|c| c.name_str().into_owned())
+            .collect();
         let mut rows = Vec::new();
         for row in result.by_ref() {
             let values = row?.unwrap();

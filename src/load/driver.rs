@@ -7,11 +7,13 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::read;
 
-use super::iterate::iterate;
+use super::iterate::{Loaded, iterate, reload};
 use super::job::{Command, Job, Reply, Snapshot};
 use super::pool::Pool;
+use super::priority;
 use super::workload::{UniqueNumbers, script};
 use crate::error::{Error, Result, Tried, breakdown};
 
@@ -68,17 +70,31 @@ impl<I: AsFd> Input<I> {
     }
 }
 
+/// What a driver holds between commands.
+#[derive(Default)]
+struct State {
+    /// The running load.
+    pool: Option<Pool>,
+    /// A table loaded for mysqlslap's next iteration.
+    loaded: Option<Loaded>,
+}
+
 /// Serves commands until the input ends.
 pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
     raise_descriptor_limit();
+    ignore_interrupts();
     let mut input = Input::new(stdin);
-    let mut pool = None;
+    let mut state = State::default();
     while !input.is_closed {
         if let Some(line) = input.lines.pop_front() {
-            answer(&mut stdout, &mut input, &mut pool, &line)?;
+            match answer(&mut stdout, &mut input, &mut state, &line) {
+                // The input ended in the middle of something: the parent is gone.
+                Err(Error::Interrupted) => return Ok(()),
+                other => other?,
+            }
             continue;
         }
-        let can_read = match &mut pool {
+        let can_read = match &mut state.pool {
             Some(pool) => pool.turn(None)?,
             None => true,
         };
@@ -97,13 +113,20 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// Ctrl-C reaches every process of the terminal, but what it ends is the parent's to say.
+fn ignore_interrupts() {
+    // SAFETY: ignoring a signal installs no handler of ours.
+    let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
+    debug_assert!(ignored.is_ok(), "SIGINT can be ignored");
+}
+
 fn answer<I: AsFd>(
     stdout: &mut impl Write,
     input: &mut Input<I>,
-    pool: &mut Option<Pool>,
+    state: &mut State,
     line: &str,
 ) -> Result<()> {
-    let reply = match handle(input, pool, line) {
+    let reply = match handle(input, state, line) {
         Ok(reply) => reply,
         Err(Error::Breakdown(breakdown)) => Reply::Failed {
             tried: breakdown.tried,
@@ -119,25 +142,31 @@ fn answer<I: AsFd>(
         .tried(|| "answer".to_owned())
 }
 
-fn handle<I: AsFd>(input: &mut Input<I>, pool: &mut Option<Pool>, line: &str) -> Result<Reply> {
+fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Result<Reply> {
     let command = serde_json::from_str(line).tried(|| format!("read the command {line}"))?;
-    match (command, &mut *pool) {
-        (Command::Start(_) | Command::Iterate(_), Some(_)) => {
+    match (command, &mut state.pool) {
+        (Command::Start(_) | Command::Reload(_) | Command::Iterate, Some(_)) => {
             Err(breakdown("start a load", "one is running already"))
         }
         (Command::Start(job), None) => {
             let (started, connected_s) = start(input, &job)?;
-            *pool = Some(started);
+            state.pool = Some(started);
             Ok(Reply::Started { connected_s })
         }
-        (Command::Iterate(job), None) => {
-            check_descriptor_limit(&job)?;
-            Ok(Reply::Iterations(Box::new(iterate(input, &job)?)))
+        (Command::Reload(job), None) => {
+            prepare_process(&job)?;
+            state.loaded = Some(reload(&job)?);
+            Ok(Reply::Reloaded)
+        }
+        (Command::Iterate, None) => {
+            let missing = || breakdown("run an iteration", "its table was not loaded");
+            let loaded = state.loaded.take().ok_or_else(missing)?;
+            Ok(Reply::Iterations(Box::new(iterate(input, loaded)?)))
         }
         (Command::Mark, Some(pool)) => Ok(Reply::Snapshot(Box::new(pool.mark()))),
         (Command::Stop, Some(running)) => {
             let snapshot = stop(input, running)?;
-            *pool = None;
+            state.pool = None;
             Ok(Reply::Snapshot(Box::new(snapshot)))
         }
         (Command::Mark | Command::Stop, None) => {
@@ -146,7 +175,8 @@ fn handle<I: AsFd>(input: &mut Input<I>, pool: &mut Option<Pool>, line: &str) ->
     }
 }
 
-fn check_descriptor_limit(job: &Job) -> Result<()> {
+fn prepare_process(job: &Job) -> Result<()> {
+    priority::choose(job.connections);
     let (soft, _) =
         getrlimit(Resource::RLIMIT_NOFILE).tried(|| "read the limit of open files".to_owned())?;
     if u64::from(job.connections) + SPARE_DESCRIPTORS <= soft {
@@ -159,7 +189,7 @@ fn check_descriptor_limit(job: &Job) -> Result<()> {
 }
 
 fn start<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<(Pool, f64)> {
-    check_descriptor_limit(job)?;
+    prepare_process(job)?;
     let unique = UniqueNumbers {
         from: job.unique_from,
         driver: job.driver,

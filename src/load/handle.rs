@@ -54,9 +54,18 @@ impl Driver {
         self.snapshot()
     }
 
-    /// Runs a mysqlslap workload in its own manner.
-    pub fn iterate(&mut self, job: &Job) -> Result<Iterations> {
-        self.send(&Command::Iterate(Box::new(job.clone())))?;
+    /// Loads a mysqlslap workload's table anew, as the tool does before each iteration.
+    pub fn reload(&mut self, job: &Job) -> Result<()> {
+        self.send(&Command::Reload(Box::new(job.clone())))?;
+        match self.receive()? {
+            Reply::Reloaded => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Runs one iteration of a mysqlslap workload on the table just loaded.
+    pub fn iterate(&mut self) -> Result<Iterations> {
+        self.send(&Command::Iterate)?;
         match self.receive()? {
             Reply::Iterations(iterations) => Ok(*iterations),
             other => Err(unexpected(&other)),

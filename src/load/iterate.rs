@@ -17,22 +17,45 @@ use crate::record::Iteration;
 /// How often an iteration looks up when nothing happens.
 const LOOK_UP: Duration = Duration::from_secs(1);
 
-/// Runs all iterations of a mysqlslap workload.
-pub fn iterate<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<Iterations> {
+/// A freshly loaded table, ready for one iteration.
+pub struct Loaded {
+    job: Job,
+    slap: Slap,
+    ids: Vec<u64>,
+}
+
+/// Drops and loads mysqlslap's schema anew over one plain connection: not part of the clock.
+pub fn reload(job: &Job) -> Result<Loaded> {
     let slap = checked(job)?;
-    let mut admin = connect(job)?;
-    let mut result = Iterations::default();
-    let mut snapshots = Vec::new();
-    for _ in 0..slap.iterations {
-        let ids = reload(&mut admin, &slap, job.seed)?;
-        let (iteration, snapshot) = one_iteration(input, job, &slap, ids)?;
-        result.iterations.push(iteration);
-        snapshots.push(snapshot);
-    }
-    let drop = format!("DROP SCHEMA IF EXISTS `{SCHEMA}`");
-    run(&mut admin, &drop)?;
-    result.snapshot = in_a_row(snapshots)?;
-    Ok(result)
+    let ids = fill(&mut connect(job)?, &slap, job.seed)?;
+    Ok(Loaded {
+        job: job.clone(),
+        slap,
+        ids,
+    })
+}
+
+/// Runs one iteration on a freshly loaded table.
+pub fn iterate<I: AsFd>(input: &mut Input<I>, loaded: Loaded) -> Result<Iterations> {
+    let Loaded { job, slap, ids } = loaded;
+    let (iteration, snapshot) = one_iteration(input, &job, &slap, ids)?;
+    Ok(Iterations {
+        iterations: vec![iteration],
+        snapshot,
+    })
+}
+
+/// One iteration after the other, as one result.
+pub fn in_a_row(parts: Vec<Iterations>) -> Result<Iterations> {
+    let iterations = parts
+        .iter()
+        .flat_map(|part| part.iterations.clone())
+        .collect();
+    let snapshots = parts.into_iter().map(|part| part.snapshot).collect();
+    Ok(Iterations {
+        iterations,
+        snapshot: join_snapshots(snapshots)?,
+    })
 }
 
 fn checked(job: &Job) -> Result<Slap> {
@@ -74,7 +97,7 @@ fn run(admin: &mut Conn, sql: &str) -> Result<()> {
 }
 
 /// The ids of the rows, if there are any to be named by.
-fn reload(admin: &mut Conn, slap: &Slap, seed: u64) -> Result<Vec<u64>> {
+fn fill(admin: &mut Conn, slap: &Slap, seed: u64) -> Result<Vec<u64>> {
     for sql in slap.reload(seed) {
         run(admin, &sql)?;
     }
@@ -115,7 +138,7 @@ fn one_iteration<I: AsFd>(
 
 /// Snapshots of one iteration after the other: like drivers side by side, but windows add up and
 /// seconds follow each other.
-fn in_a_row(mut snapshots: Vec<Snapshot>) -> Result<Snapshot> {
+fn join_snapshots(mut snapshots: Vec<Snapshot>) -> Result<Snapshot> {
     let window_s = snapshots.iter().map(|one| one.window_s).sum();
     let seconds = snapshots.iter_mut().flat_map(|one| &mut one.timeline);
     for (number, second) in (0..).zip(seconds) {
@@ -139,7 +162,7 @@ mod tests {
             timeline: vec![Second::default()],
             ..Snapshot::default()
         };
-        let all = in_a_row(vec![snapshot(1.5), snapshot(1.25)]).unwrap();
+        let all = join_snapshots(vec![snapshot(1.5), snapshot(1.25)]).unwrap();
         assert_eq!((all.window_s, all.commits), (2.75, 10));
         let seconds: Vec<u32> = all.timeline.iter().map(|s| s.second).collect();
         assert_eq!(seconds, [0, 1]);

@@ -91,8 +91,10 @@ pub enum Command {
     Mark,
     /// No new transactions; answer the last snapshot when those in flight have ended.
     Stop,
-    /// mysqlslap's manner.
-    Iterate(Box<Job>),
+    /// mysqlslap's manner: load its table anew.
+    Reload(Box<Job>),
+    /// mysqlslap's manner: one iteration on the table just loaded.
+    Iterate,
 }
 
 /// One line from a driver.
@@ -104,6 +106,7 @@ pub enum Reply {
         connected_s: f64,
     },
     Snapshot(Box<Snapshot>),
+    Reloaded,
     Iterations(Box<Iterations>),
     /// A breakdown's parts.
     Failed {
@@ -157,11 +160,11 @@ mod tests {
         let line = |command: &Command| serde_json::to_string(command).unwrap();
         assert_eq!(line(&Command::Mark), "\"mark\"");
         assert_eq!(line(&Command::Stop), "\"stop\"");
-        let text = r#"{"iterate":{"targets":["127.0.0.1:3306"],"user":"u","password":"",
+        let text = r#"{"reload":{"targets":["127.0.0.1:3306"],"user":"u","password":"",
             "database":"d","tls":false,"connections":2,"seed":1,"workload":{"tool":"sysbench",
             "load":"insert","tables":1,"table_size":10,"prepared":true}}}"#;
-        let Command::Iterate(job) = serde_json::from_str(text).unwrap() else {
-            panic!("not an iterate");
+        let Command::Reload(job) = serde_json::from_str(text).unwrap() else {
+            panic!("not a reload");
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
     }

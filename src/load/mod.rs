@@ -10,6 +10,7 @@ mod job;
 mod keys;
 mod merge;
 mod pool;
+mod priority;
 mod session;
 mod stream;
 mod tally;
@@ -17,6 +18,7 @@ mod wire;
 mod workload;
 
 pub use handle::{Driver, mark_all, start_all, stop_all};
+pub use iterate::in_a_row;
 pub use job::{Iterations, Job, Snapshot, decode_histogram, encode_histogram};
 pub use merge::merge;
 pub use workload::setup_statements;

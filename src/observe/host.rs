@@ -23,6 +23,13 @@ impl HostCpu {
         HostCpu::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
+    /// Moves this reading forward by what passed between two others.
+    pub fn add_since(&mut self, later: &HostCpu, earlier: &HostCpu) {
+        self.busy += later.busy.saturating_sub(earlier.busy);
+        self.stolen += later.stolen.saturating_sub(earlier.stolen);
+        self.total += later.total.saturating_sub(earlier.total);
+    }
+
     /// First line: user nice system idle iowait irq softirq steal (proc(5)).
     fn parse(text: &str) -> HostCpu {
         let line = text.lines().next().unwrap_or_default();
@@ -31,14 +38,21 @@ impl HostCpu {
         let total = ticks.iter().sum();
         let at = |i: usize| ticks.get(i).copied().unwrap_or(0);
         let stolen = at(7);
-        HostCpu { busy: total - at(3) - at(4) - stolen, stolen, total }
+        HostCpu {
+            busy: total - at(3) - at(4) - stolen,
+            stolen,
+            total,
+        }
     }
 
     /// Shares of all CPU time since `earlier` that this machine used, and that were stolen from it.
     pub fn shares_since(&self, earlier: &HostCpu) -> (f64, f64) {
         let total = self.total.saturating_sub(earlier.total).max(1) as f64;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total;
-        (share(self.busy, earlier.busy), share(self.stolen, earlier.stolen))
+        (
+            share(self.busy, earlier.busy),
+            share(self.stolen, earlier.stolen),
+        )
     }
 }
 
@@ -49,10 +63,16 @@ pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
         let value = line.and_then(|line| line.split_once(':'));
-        value.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        value
+            .map(|(_, value)| value.trim().to_owned())
+            .unwrap_or_default()
     };
     let memory = field(&read("/proc/meminfo"), "MemTotal");
-    let kib: u64 = memory.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let kib: u64 = memory
+        .split(' ')
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
     Ok(Host {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         cpu_model: field(&cpuinfo, "model name"),

@@ -9,7 +9,7 @@ use crate::lab::node::{Node, pause};
 use crate::record::Lag;
 
 /// Beats of one measurement.
-const BEATS: u64 = 3;
+const BEATS: u64 = 6;
 /// A replica that has not shown a beat after this is this far behind, or further.
 const LAG_LIMIT: Duration = Duration::from_secs(2);
 /// How long a replica may take to catch up when the load has stopped.
@@ -27,19 +27,27 @@ pub fn measure(lab: &mut Lab, replicas: std::ops::Range<usize>) -> Result<Vec<La
         for (lag, lag_ms) in lags.iter_mut().zip(watched) {
             lag.lag_ms.push(lag_ms);
         }
+        if start.elapsed() >= LAG_LIMIT {
+            break; // far behind: more beats would tell no more
+        }
     }
     Ok(lags)
 }
 
 fn named(node: &Node) -> Lag {
-    Lag { node: node.name().to_owned(), ..Lag::default() }
+    Lag {
+        node: node.site().to_owned(),
+        ..Lag::default()
+    }
 }
 
 /// Commits the next beat on the writer.
 fn next_beat(writer: &mut Node) -> Result<u64> {
     let text = writer.value("SELECT beat FROM acklab_lab.heartbeat WHERE id = 1")?;
     let beat = text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) + 1;
-    writer.run(&format!("UPDATE acklab_lab.heartbeat SET beat = {beat} WHERE id = 1"))?;
+    writer.run(&format!(
+        "UPDATE acklab_lab.heartbeat SET beat = {beat} WHERE id = 1"
+    ))?;
     Ok(beat)
 }
 
@@ -57,7 +65,10 @@ fn watch(replicas: &mut [Node], beat: u64, start: Instant) -> Result<Vec<f64>> {
         pause(LOOK_EVERY)?;
     }
     let limit_ms = LAG_LIMIT.as_secs_f64() * 1e3;
-    Ok(seen_ms.into_iter().map(|seen| seen.unwrap_or(limit_ms)).collect())
+    Ok(seen_ms
+        .into_iter()
+        .map(|seen| seen.unwrap_or(limit_ms))
+        .collect())
 }
 
 /// After the load has stopped: how long each replica takes to apply the rest.

@@ -20,7 +20,9 @@ pub fn read(node: &mut Node) -> Result<Counters> {
 }
 
 fn numeric(pairs: BTreeMap<String, String>) -> Counters {
-    let parsed = pairs.into_iter().filter_map(|(name, text)| Some((name, text.parse().ok()?)));
+    let parsed = pairs
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text.parse().ok()?)));
     parsed.collect()
 }
 
@@ -44,19 +46,29 @@ pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64>
     };
     let get = |name: &str| changes.get(name).copied();
     // µs that transactions waited for a replica's acknowledgement.
-    add("semisync acknowledgement", get("Rpl_semi_sync_source_tx_wait_time"));
-    add("semisync acknowledgement", get("Rpl_semi_sync_master_tx_wait_time"));
+    add(
+        "semisync acknowledgement",
+        get("Rpl_semi_sync_source_tx_wait_time"),
+    );
+    add(
+        "semisync acknowledgement",
+        get("Rpl_semi_sync_master_tx_wait_time"),
+    );
     // µs from handing a transaction to the group until it was delivered in order.
-    add("group round trip", get("Gr_data_messages_sent_roundtrip_time_sum"));
-    add("group consistency AFTER", get("Gr_transactions_consistency_after_termination_time_sum"));
+    add(
+        "group round trip",
+        get("Gr_data_messages_sent_roundtrip_time_sum"),
+    );
+    add(
+        "group consistency AFTER",
+        get("Gr_transactions_consistency_after_termination_time_sum"),
+    );
     // ns that senders were paused by flow control.
-    add("galera flow control", get("wsrep_flow_control_paused_ns").map(|ns| ns / 1000.0));
+    add(
+        "galera flow control",
+        get("wsrep_flow_control_paused_ns").map(|ns| ns / 1000.0),
+    );
     parts
-}
-
-/// Flushes of redo log and binary log that the server counted, per commit.
-pub fn flushes(changes: &Counters) -> Option<f64> {
-    changes.get("Innodb_os_log_fsyncs").copied()
 }
 
 #[cfg(test)]
@@ -64,14 +76,20 @@ mod tests {
     use super::*;
 
     fn counters(pairs: &[(&str, f64)]) -> Counters {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect()
     }
 
     #[test]
     fn only_what_changed_is_kept() {
         let before = counters(&[("Com_commit", 5.0), ("Threads_running", 2.0)]);
         let after = counters(&[("Com_commit", 9.0), ("Threads_running", 2.0), ("New", 1.0)]);
-        assert_eq!(changes(&before, &after), counters(&[("Com_commit", 4.0), ("New", 1.0)]));
+        assert_eq!(
+            changes(&before, &after),
+            counters(&[("Com_commit", 4.0), ("New", 1.0)])
+        );
     }
 
     #[test]

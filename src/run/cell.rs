@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::lab::mode::downgrade_counters;
 use crate::lab::network::probe_rtt_us;
 use crate::lab::node::{Place, pause};
-use crate::load::{Snapshot, mark_all, start_all, stop_all};
+use crate::load::{Snapshot, in_a_row, mark_all, start_all, stop_all};
 use crate::observe::{lag, status};
 use crate::plan::Cell;
 use crate::record::{Flag, Measurement, RttGot};
@@ -16,6 +16,9 @@ use crate::study::{Study, Workload};
 
 /// A cell is void if more than this share of its packets left the switch late.
 const LATE_SHARE_MAX: f64 = 0.05;
+
+/// How long replicas may take to apply a refill.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 
 /// Measures one cell; its mode is in force already.
 pub fn measure(
@@ -26,7 +29,7 @@ pub fn measure(
     round: u32,
 ) -> Result<Measurement> {
     rig.network.set_distances(&cell.distances)?;
-    rig.renew_tables(cell.mode, &cell.workload, study.seed)?;
+    renew_tables(rig, study, cell)?;
     let mut measurement = Measurement {
         round,
         cell: index,
@@ -47,8 +50,21 @@ pub fn measure(
     Ok(measurement)
 }
 
+/// Fills the tables anew where the workload uses them up, and waits until replicas have them.
+fn renew_tables(rig: &mut Rig, study: &Study, cell: &Cell) -> Result<()> {
+    if rig.renew_tables(cell.mode, &cell.workload, study.seed)? {
+        let replicas = replicas(rig, study, cell);
+        for i in replicas {
+            rig.lab(cell.mode).catch_up(i, CATCH_UP_LIMIT)?;
+        }
+    }
+    Ok(())
+}
+
 fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(0)
 }
 
@@ -93,7 +109,7 @@ fn watch(
     let replicas = replicas(rig, study, cell);
     let lab = rig.lab(cell.mode);
     begin.until(&end, lab, replicas.clone(), into);
-    take_status(&status_before, &status_after, into);
+    take_status(&status_before, &status_after, lab.nodes[0].site(), into);
     into.lag = lag::measure(lab, replicas)?;
     Ok(())
 }
@@ -103,23 +119,49 @@ fn accounts(rig: &mut Rig, cell: &Cell) -> Result<Accounts> {
     Accounts::now(rig.lab_at(index), &rig.network, &rig.drivers)
 }
 
-/// mysqlslap's manner: a number of iterations, each with its own reload and connects.
+/// mysqlslap's manner: a number of iterations. Each reload before an iteration is left out of all
+/// accounts, as it is out of the tool's clock.
 fn iterate(rig: &mut Rig, study: &Study, cell: &Cell, into: &mut Measurement) -> Result<()> {
+    let Workload::Mysqlslap { iterations, .. } = cell.workload else {
+        return Ok(());
+    };
     let (range, jobs) = rig.jobs(study, cell, into.round);
-    let status_before = read_status(rig.lab(cell.mode))?;
-    let begin = accounts(rig, cell)?;
-    let driver = &mut rig.drivers[range][0];
-    let outcome = driver.iterate(&jobs[0])?;
+    let mut status_before = read_status(rig.lab(cell.mode))?;
+    let mut begin = accounts(rig, cell)?;
+    let mut parts = Vec::new();
+    for _ in 0..iterations {
+        pause(Duration::ZERO)?;
+        let (status_idle, idle) = (read_status(rig.lab(cell.mode))?, accounts(rig, cell)?);
+        rig.drivers[range.start].reload(&jobs[0])?;
+        begin.leave_out(&idle, &accounts(rig, cell)?);
+        leave_out(
+            &mut status_before,
+            &status_idle,
+            &read_status(rig.lab(cell.mode))?,
+        );
+        parts.push(rig.drivers[range.start].iterate()?);
+    }
     let end = accounts(rig, cell)?;
     let status_after = read_status(rig.lab(cell.mode))?;
+    let outcome = in_a_row(parts)?;
     take(outcome.snapshot, into);
     into.iterations = outcome.iterations;
     let replicas = replicas(rig, study, cell);
     let lab = rig.lab(cell.mode);
     begin.until(&end, lab, replicas.clone(), into);
-    take_status(&status_before, &status_after, into);
+    take_status(&status_before, &status_after, lab.nodes[0].site(), into);
     into.lag = lag::measure(lab, replicas.clone())?;
     lag::catch_up(lab, replicas, &mut into.lag)
+}
+
+/// Moves counters forward by what happened between two readings.
+fn leave_out(counters: &mut NodeStatus, from: &NodeStatus, to: &NodeStatus) {
+    for (node, counters) in counters {
+        for (name, value) in counters {
+            let at = |status: &NodeStatus| status.get(node).and_then(|s| s.get(name)).copied();
+            *value += at(to).unwrap_or(0.0) - at(from).unwrap_or(0.0);
+        }
+    }
 }
 
 /// Sleeps in steps, so that a request to stop is heard.
@@ -147,13 +189,13 @@ fn take(snapshot: Snapshot, into: &mut Measurement) {
 
 type NodeStatus = std::collections::BTreeMap<String, status::Counters>;
 
-fn take_status(before: &NodeStatus, after: &NodeStatus, into: &mut Measurement) {
+fn take_status(before: &NodeStatus, after: &NodeStatus, writer: &str, into: &mut Measurement) {
     let changes = after.iter().map(|(node, after)| {
         let before = before.get(node).cloned().unwrap_or_default();
         (node.clone(), status::changes(&before, after))
     });
     into.status = changes.collect();
-    if let Some(writer) = after.keys().next().and_then(|first| into.status.get(first)) {
+    if let Some(writer) = into.status.get(writer) {
         into.commit_time_us = status::commit_time_us(writer, into.commits);
     }
 }
@@ -164,7 +206,7 @@ fn probe_sites(rig: &mut Rig, study: &Study, cell: &Cell) -> Result<Vec<RttGot>>
     let index = rig.lab_index(cell.mode);
     let lab = rig.lab_at(index);
     let place = |site: &String| -> &Place {
-        let node = lab.nodes.iter().find(|node| node.name() == site);
+        let node = lab.nodes.iter().find(|node| node.site() == site);
         node.map_or_else(|| &rig.network.clients[site], |node| &node.place)
     };
     let mut rtts = Vec::new();
@@ -189,7 +231,7 @@ fn probe_sites(rig: &mut Rig, study: &Study, cell: &Cell) -> Result<Vec<RttGot>>
 fn add_flags(rig: &mut Rig, study: &Study, cell: &Cell, measurement: &mut Measurement) {
     let mode = &study.modes[cell.mode].mode;
     let lab = rig.lab(cell.mode);
-    let writer = measurement.status.get(lab.nodes[0].name());
+    let writer = measurement.status.get(lab.nodes[0].site());
     let grew = |name: &String| writer.is_some_and(|w| w.get(name).is_some_and(|n| *n > 0.0));
     if downgrade_counters(lab, mode).iter().any(grew) {
         measurement.flags.push(Flag::Downgraded);

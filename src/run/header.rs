@@ -16,8 +16,14 @@ pub fn header(order: &Order, rig: &mut Rig, run_folder: &Path) -> Result<Header>
     let floor_us = rig.network.floor.as_secs_f64() * 1e6;
     let host = host::facts(run_folder, floor_us)?;
     let remarks = remarks(rig);
-    let labs = rig.labs().iter_mut().map(lab_facts).collect::<Result<Vec<LabFacts>>>()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let labs = rig
+        .labs()
+        .iter_mut()
+        .map(lab_facts)
+        .collect::<Result<Vec<LabFacts>>>()?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Ok(Header {
         study: order.study.clone(),
         study_text: order.study_text.clone(),

@@ -46,7 +46,13 @@ const IDLE_WATCH: Duration = Duration::from_millis(300);
 /// A breakdown of the lab; [`Error::Interrupted`] if the user asked to stop.
 pub fn run(order: &Order, cache: &Cache, run_folder: &std::path::Path) -> Result<()> {
     let progress = Progress::new(order.plan.rounds.iter().map(Vec::len).sum());
-    let mut rig = Rig::build(&order.study, &Catalogue::builtin(), cache, run_folder, &progress)?;
+    let mut rig = Rig::build(
+        &order.study,
+        &Catalogue::builtin(),
+        cache,
+        run_folder,
+        &progress,
+    )?;
     progress.say("loading tables");
     rig.load_tables(&order.study)?;
     let header = header::header(order, &mut rig, run_folder)?;

@@ -42,17 +42,30 @@ impl Rig {
         let plans = labs(study);
         let programs = programs(&plans, catalogue, cache, progress)?;
         let specs: Vec<LabSpec> = plans.iter().map(|plan| lab_spec(plan, study)).collect();
-        let wanted: Vec<Wanted> =
-            specs.iter().map(|spec| (spec.name.clone(), spec.sites.clone())).collect();
+        let wanted: Vec<Wanted> = specs
+            .iter()
+            .map(|spec| (spec.name.clone(), spec.sites.clone()))
+            .collect();
         let (network, places) = Network::build(&wanted, &study.sites, study.network)?;
         let mut formed = Vec::new();
         for ((spec, places), program) in specs.into_iter().zip(places).zip(programs) {
-            progress.say(&format!("starting {} ({} nodes)", spec.name, spec.sites.len()));
+            progress.say(&format!(
+                "starting {} ({} nodes)",
+                spec.name,
+                spec.sites.len()
+            ));
             let lab = Lab::form(spec, program, places, cache, run_folder)?;
-            progress.say(&format!("{} ready in {:.1} s", lab.spec.name, lab.ready.as_secs_f64()));
+            progress.say(&format!(
+                "{} ready in {:.1} s",
+                lab.spec.name,
+                lab.ready.as_secs_f64()
+            ));
             formed.push(lab);
         }
-        let drivers = study.sites.iter().map(|site| spawn_driver(&network.clients[site]));
+        let drivers = study
+            .sites
+            .iter()
+            .map(|site| spawn_driver(&network.clients[site]));
         Ok(Rig {
             drivers: drivers.collect::<Result<_>>()?,
             network,
@@ -76,7 +89,10 @@ impl Rig {
     /// Index of the lab that serves a mode of the study.
     pub fn lab_index(&self, mode: usize) -> usize {
         let serves = |plan: &LabPlan| plan.modes.contains(&mode);
-        self.plans.iter().position(serves).expect("every mode has a lab")
+        self.plans
+            .iter()
+            .position(serves)
+            .expect("every mode has a lab")
     }
 
     /// The lab that serves a mode of the study, by the mode's index.
@@ -87,7 +103,10 @@ impl Rig {
 
     /// The idle CPU rate of the nodes of a mode's lab.
     pub fn idle_us_per_s(&self, mode: usize) -> BTreeMap<String, f64> {
-        self.idle.get(&self.lab_index(mode)).cloned().unwrap_or_default()
+        self.idle
+            .get(&self.lab_index(mode))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Creates and fills the tables of all the study's workloads in every lab.
@@ -123,14 +142,19 @@ impl Rig {
         Ok(())
     }
 
-    /// Fills a workload's tables anew where running it uses them up.
-    pub fn renew_tables(&mut self, mode: usize, workload: &Workload, seed: u64) -> Result<()> {
-        match workload {
-            Workload::Sysbench { load: SysbenchLoad::Insert | SysbenchLoad::Delete, .. } => {
-                load(self.lab(mode), workload, seed)
+    /// Fills a workload's tables anew where running it uses them up; tells whether it did.
+    pub fn renew_tables(&mut self, mode: usize, workload: &Workload, seed: u64) -> Result<bool> {
+        let uses_up = matches!(
+            workload,
+            Workload::Sysbench {
+                load: SysbenchLoad::Insert | SysbenchLoad::Delete,
+                ..
             }
-            _ => Ok(()),
+        );
+        if uses_up {
+            load(self.lab(mode), workload, seed)?;
         }
+        Ok(uses_up)
     }
 
     /// The drivers of a cell, as a range, and what each is to do.
@@ -142,10 +166,23 @@ impl Rig {
     ) -> (Range<usize>, Vec<Job>) {
         let spec = &study.modes[cell.mode];
         let lab = self.lab(cell.mode);
-        let writers: Vec<_> = lab.writers(spec).map(|i| lab.nodes[i].place.address).collect();
-        let here = self.sites.iter().position(|site| *site == cell.client_site).unwrap_or(0);
-        let count = u32::try_from(writers.len()).unwrap_or(1).min(cell.connections.max(1));
-        let drivers = if count > 1 { 0..count as usize } else { here..here + 1 };
+        let writers: Vec<_> = lab
+            .writers(spec)
+            .map(|i| lab.nodes[i].place.address)
+            .collect();
+        let here = self
+            .sites
+            .iter()
+            .position(|site| *site == cell.client_site)
+            .unwrap_or(0);
+        let count = u32::try_from(writers.len())
+            .unwrap_or(1)
+            .min(cell.connections.max(1));
+        let drivers = if count > 1 {
+            0..count as usize
+        } else {
+            here..here + 1
+        };
         let job = |(i, address): (u32, &std::net::Ipv4Addr)| Job {
             targets: vec![(*address, PORT).into()],
             user: USER.into(),
@@ -175,8 +212,14 @@ fn distinct_tables(study: &Study) -> Vec<Workload> {
     for workload in study.sweeps.iter().flat_map(|sweep| &sweep.workloads) {
         let is_same = |other: &Workload| match (workload, other) {
             (
-                Workload::Sysbench { tables, table_size, .. },
-                Workload::Sysbench { tables: t, table_size: s, .. },
+                Workload::Sysbench {
+                    tables, table_size, ..
+                },
+                Workload::Sysbench {
+                    tables: t,
+                    table_size: s,
+                    ..
+                },
             ) => tables == t && table_size == s,
             (a, b) => a == b,
         };
@@ -205,7 +248,9 @@ fn programs(
     let mut programs = Vec::new();
     for plan in plans {
         let missing = || breakdown(format!("start {}", plan.server), "it was not fetched");
-        let program = cache.program(catalogue, &plan.server)?.ok_or_else(missing)?;
+        let program = cache
+            .program(catalogue, &plan.server)?
+            .ok_or_else(missing)?;
         datadir::ensure(cache, &program, &|text| progress.say(text))?;
         programs.push(program);
     }

@@ -23,7 +23,10 @@ pub struct Accounts {
 /// CPU time of a lab's servers, by node.
 pub fn server_cpu_us(lab: &Lab) -> BTreeMap<String, f64> {
     let used = |pid: Option<u32>| pid.and_then(process_cpu_us).unwrap_or(0.0);
-    lab.nodes.iter().map(|node| (node.name().to_owned(), used(node.pid()))).collect()
+    lab.nodes
+        .iter()
+        .map(|node| (node.site().to_owned(), used(node.pid())))
+        .collect()
 }
 
 impl Accounts {
@@ -31,10 +34,23 @@ impl Accounts {
     pub fn now(lab: &Lab, network: &Network, drivers: &[Driver]) -> Result<Accounts> {
         Ok(Accounts {
             servers_us: server_cpu_us(lab),
-            client_us: drivers.iter().filter_map(|driver| process_cpu_us(driver.pid())).sum(),
+            client_us: drivers
+                .iter()
+                .filter_map(|driver| process_cpu_us(driver.pid()))
+                .sum(),
             switch: network.counters()?,
             host: HostCpu::now(),
         })
+    }
+
+    /// Moves this reading forward by what was used between two others, so that it is left out.
+    pub fn leave_out(&mut self, from: &Accounts, to: &Accounts) {
+        for (node, used_us) in &mut self.servers_us {
+            *used_us += to.servers_us[node] - from.servers_us[node];
+        }
+        self.client_us += to.client_us - from.client_us;
+        self.switch.add(&to.switch.since(&from.switch));
+        self.host.add_since(&to.host, &from.host);
     }
 
     /// Writes what was used between `self` and `end` into a measurement. `replicas` are the
@@ -48,9 +64,9 @@ impl Accounts {
     ) {
         let used = |node: &str| end.servers_us[node] - self.servers_us[node];
         let switch = end.switch.since(&self.switch);
-        let replica = |i: usize| lab.nodes[i].name().to_owned();
+        let replica = |i: usize| lab.nodes[i].site().to_owned();
         measurement.cpu = CpuUsed {
-            writer_us: used(lab.nodes[0].name()),
+            writer_us: used(lab.nodes[0].site()),
             replicas_us: replicas.map(|i| (replica(i), used(&replica(i)))).collect(),
             client_us: end.client_us - self.client_us,
             links_us: switch.work_ns() as f64 / 1e3,
@@ -69,7 +85,9 @@ impl Accounts {
 /// What this lab's nodes and their clients sent one another.
 fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
     let short = |name: &str| {
-        let own = name.strip_prefix(&format!("{}.", lab.spec.name)).map(str::to_owned);
+        let own = name
+            .strip_prefix(&format!("{}.", lab.spec.name))
+            .map(str::to_owned);
         own.or_else(|| name.starts_with("client.").then(|| name.to_owned()))
     };
     let row = |pair: &crate::lab::link::PairCounters| {
@@ -89,7 +107,7 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
 /// The servers' own counters of all nodes of a lab.
 pub fn read_status(lab: &mut Lab) -> Result<BTreeMap<String, status::Counters>> {
     let read = |node: &mut crate::lab::node::Node| {
-        let name = node.name().to_owned();
+        let name = node.site().to_owned();
         Ok((name, status::read(node)?))
     };
     lab.nodes.iter_mut().map(read).collect()

@@ -105,34 +105,44 @@ impl SwitchCounters {
 
     /// What was added since an earlier reading of the same switch.
     pub fn since(&self, earlier: &SwitchCounters) -> SwitchCounters {
-        let pair_since = |pair: &PairCounters| match earlier.pair(&pair.from, &pair.to) {
-            Some(before) => pair.since(before),
+        self.combined(earlier, |now, then| now - then)
+    }
+
+    /// Adds what another stretch of the same switch counted.
+    pub fn add(&mut self, stretch: &SwitchCounters) {
+        *self = self.combined(stretch, |own, other| own + other);
+    }
+
+    /// Every counter combined with its counterpart; the largest lateness stays.
+    fn combined(&self, other: &SwitchCounters, by: fn(u64, u64) -> u64) -> SwitchCounters {
+        let combined = |pair: &PairCounters| match other.pair(&pair.from, &pair.to) {
+            Some(counterpart) => pair.combined(counterpart, by),
             None => pair.clone(),
         };
         SwitchCounters {
-            pairs: self.pairs.iter().map(pair_since).collect(),
-            packets: self.packets - earlier.packets,
-            late_packets: self.late_packets - earlier.late_packets,
+            pairs: self.pairs.iter().map(combined).collect(),
+            packets: by(self.packets, other.packets),
+            late_packets: by(self.late_packets, other.late_packets),
             lateness_us_max: self.lateness_us_max,
-            lateness_ns_sum: self.lateness_ns_sum - earlier.lateness_ns_sum,
-            unroutable_packets: self.unroutable_packets - earlier.unroutable_packets,
-            undelivered_packets: self.undelivered_packets - earlier.undelivered_packets,
-            cpu_ns: self.cpu_ns - earlier.cpu_ns,
-            spin_ns: self.spin_ns - earlier.spin_ns,
+            lateness_ns_sum: by(self.lateness_ns_sum, other.lateness_ns_sum),
+            unroutable_packets: by(self.unroutable_packets, other.unroutable_packets),
+            undelivered_packets: by(self.undelivered_packets, other.undelivered_packets),
+            cpu_ns: by(self.cpu_ns, other.cpu_ns),
+            spin_ns: by(self.spin_ns, other.spin_ns),
         }
     }
 }
 
 impl PairCounters {
-    fn since(&self, earlier: &PairCounters) -> PairCounters {
+    fn combined(&self, other: &PairCounters, by: fn(u64, u64) -> u64) -> PairCounters {
         PairCounters {
             from: self.from.clone(),
             to: self.to.clone(),
-            packets: self.packets - earlier.packets,
-            bytes: self.bytes - earlier.bytes,
-            dropped_by_loss: self.dropped_by_loss - earlier.dropped_by_loss,
-            dropped_by_cut: self.dropped_by_cut - earlier.dropped_by_cut,
-            dropped_by_queue: self.dropped_by_queue - earlier.dropped_by_queue,
+            packets: by(self.packets, other.packets),
+            bytes: by(self.bytes, other.bytes),
+            dropped_by_loss: by(self.dropped_by_loss, other.dropped_by_loss),
+            dropped_by_cut: by(self.dropped_by_cut, other.dropped_by_cut),
+            dropped_by_queue: by(self.dropped_by_queue, other.dropped_by_queue),
         }
     }
 }
@@ -164,6 +174,13 @@ mod tests {
         let added = counters(30, 3_000).since(&counters(10, 1_000));
         assert_eq!(added, counters(20, 2_000));
         assert_eq!(added.work_ns(), 160_000);
+    }
+
+    #[test]
+    fn a_stretch_is_added() {
+        let mut begin = counters(10, 1_000);
+        begin.add(&counters(30, 3_000).since(&counters(25, 2_500)));
+        assert_eq!(begin, counters(15, 1_500));
     }
 
     #[test]

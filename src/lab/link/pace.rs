@@ -4,8 +4,8 @@
 //! a timer is late. Two remedies:
 //! - **spin**: sleep until shortly before the due time, then look at the clock until it has come.
 //!   The margin follows the lateness of the wake-ups measured: their 90th percentile.
-//! - **aim**: sleep until the due time less the median lateness, and let go of the packet on waking.
-//!   Right on the average, off by some 20 µs either way, and free.
+//! - **aim**: sleep until the due time less the median lateness, and let go of the packet on
+//!   waking. Right on the average, off by some 20 µs either way, and free.
 //!
 //! Spinning takes CPU from servers, at a priority above theirs. So it is paid from a credit that
 //! grows with the CPU time nobody wants ([`spin_share`]); when the credit is used up, aim.

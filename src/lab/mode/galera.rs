@@ -11,17 +11,28 @@ use crate::study::ModeSpec;
 
 /// The provider, its addresses, and what Galera demands of InnoDB.
 pub fn settings(lab: &Lab, i: usize) -> Settings {
-    let addresses: Vec<String> = lab.nodes.iter().map(|n| n.place.address.to_string()).collect();
-    let provider = lab.program.galera.as_ref().map(|path| path.display().to_string());
+    let addresses: Vec<String> = lab
+        .nodes
+        .iter()
+        .map(|n| n.place.address.to_string())
+        .collect();
+    let provider = lab
+        .program
+        .galera
+        .as_ref()
+        .map(|path| path.display().to_string());
     let mut settings = replication::base_settings(lab);
     let own = &lab.nodes[i];
     let pairs = [
         ("wsrep_on", "ON".to_owned()),
         ("wsrep_provider", provider.unwrap_or_default()),
         ("wsrep_cluster_name", "acklab".into()),
-        ("wsrep_cluster_address", format!("gcomm://{}", addresses.join(","))),
+        (
+            "wsrep_cluster_address",
+            format!("gcomm://{}", addresses.join(",")),
+        ),
         ("wsrep_node_address", addresses[i].clone()),
-        ("wsrep_node_name", own.name().to_owned()),
+        ("wsrep_node_name", own.site().to_owned()),
         ("wsrep_sst_method", "rsync".into()),
         ("wsrep_slave_threads", lab.spec.appliers.to_string()),
         ("innodb_autoinc_lock_mode", "2".into()),
@@ -30,7 +41,11 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
     for (name, value) in pairs {
         settings.set(name, value);
     }
-    let control = if lab.spec.auto_increment_step() > 1 { "ON" } else { "OFF" };
+    let control = if lab.spec.auto_increment_step() > 1 {
+        "ON"
+    } else {
+        "OFF"
+    };
     settings.set("wsrep_auto_increment_control", control);
     if lab.spec.binary_log {
         // The nodes' binary logs then agree on who wrote what.
@@ -50,7 +65,9 @@ pub fn form(lab: &mut Lab) -> Result<()> {
         wait_synced(&mut lab.nodes[i], i + 1)?;
     }
     let size = lab.nodes.len();
-    lab.nodes.iter_mut().try_for_each(|node| wait_synced(node, size))
+    lab.nodes
+        .iter_mut()
+        .try_for_each(|node| wait_synced(node, size))
 }
 
 /// Synced in a primary component of that size.
@@ -69,10 +86,12 @@ fn wait_synced(node: &mut Node, size: usize) -> Result<()> {
 /// Galera has one mode only: waits until it is whole.
 pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
     let size = lab.nodes.len();
-    lab.nodes.iter_mut().try_for_each(|node| wait_synced(node, size))?;
+    lab.nodes
+        .iter_mut()
+        .try_for_each(|node| wait_synced(node, size))?;
     for i in 1..size {
         if !catch_up(lab, i, READY_LIMIT)? {
-            return Err(breakdown("catch up with the cluster", lab.nodes[i].name()));
+            return Err(breakdown("catch up with the cluster", lab.nodes[i].site()));
         }
     }
     Ok(())
@@ -93,7 +112,10 @@ pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
 
 fn last_committed(node: &mut Node) -> Result<u64> {
     let status = node.pairs("SHOW GLOBAL STATUS LIKE 'wsrep_last_committed'")?;
-    let text = status.get("wsrep_last_committed").cloned().unwrap_or_default();
+    let text = status
+        .get("wsrep_last_committed")
+        .cloned()
+        .unwrap_or_default();
     let parsed = text.parse();
     parsed.map_err(|_| node.breakdown("read wsrep_last_committed", &format!("got `{text}`")))
 }

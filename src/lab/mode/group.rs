@@ -30,10 +30,16 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
         ("ssl_mode", ssl.into()),
         ("start_on_boot", "OFF".into()),
         ("bootstrap_group", "OFF".into()),
-        ("recovery_use_ssl", if lab.spec.tls { "ON" } else { "OFF" }.into()),
+        (
+            "recovery_use_ssl",
+            if lab.spec.tls { "ON" } else { "OFF" }.into(),
+        ),
         ("recovery_get_public_key", "ON".into()),
         // With one writer ids run 1, 2, 3…; all members must agree on the step.
-        ("auto_increment_increment", lab.spec.auto_increment_step().to_string()),
+        (
+            "auto_increment_increment",
+            lab.spec.auto_increment_step().to_string(),
+        ),
     ];
     for (name, value) in pairs {
         settings.set(&format!("group_replication_{name}"), value);
@@ -48,9 +54,20 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     }
     let values = [("user", "repl"), ("password", PASSWORD)];
     let recovery = lab.program.dialect().fill("connect_recovery", &values);
+    let flow_control = lab
+        .program
+        .dialect()
+        .optional("group_flow_control")
+        .map(str::to_owned);
     for node in &mut lab.nodes {
         node.wait_accepting()?;
         node.run(&recovery)?;
+        if let Some(component) = &flow_control {
+            // How often the group throttles its members; without it nobody counts.
+            node.run("SET SESSION sql_log_bin = 0")?;
+            node.run(&format!("INSTALL COMPONENT '{component}'"))?;
+            node.run("SET SESSION sql_log_bin = 1")?;
+        }
     }
     let first = &mut lab.nodes[0];
     first.run("SET GLOBAL group_replication_bootstrap_group = ON")?;
@@ -60,7 +77,9 @@ pub fn form(lab: &mut Lab) -> Result<()> {
         let join = |node| scope.spawn(move || Node::run(node, "START GROUP_REPLICATION"));
         let joining: Vec<_> = lab.nodes[1..].iter_mut().map(join).collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         joining.into_iter().map(ended).collect()
     });
@@ -96,7 +115,9 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         }
         Mode::Group { consistency } => {
             if is_multi {
-                let own = lab.nodes[0].value("SELECT @@server_uuid")?.unwrap_or_default();
+                let own = lab.nodes[0]
+                    .value("SELECT @@server_uuid")?
+                    .unwrap_or_default();
                 lab.nodes[0].value(&format!(
                     "SELECT group_replication_switch_to_single_primary_mode('{own}')"
                 ))?;
@@ -107,7 +128,9 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     };
     let word = consistency_word(consistency);
     for node in &mut lab.nodes {
-        node.run(&format!("SET GLOBAL group_replication_consistency = '{word}'"))?;
+        node.run(&format!(
+            "SET GLOBAL group_replication_consistency = '{word}'"
+        ))?;
     }
     for i in 1..lab.nodes.len() {
         if !replication::catch_up(lab, i, READY_LIMIT)? {

@@ -57,7 +57,9 @@ pub fn downgrade_counters(lab: &Lab, mode: &Mode) -> Vec<String> {
     match mode {
         Mode::Semisync { .. } => {
             let prefix = lab.program.dialect().word("semisync_status");
-            ["no_tx", "no_times"].map(|name| format!("{prefix}_{name}")).into()
+            ["no_tx", "no_times"]
+                .map(|name| format!("{prefix}_{name}"))
+                .into()
         }
         _ => Vec::new(),
     }

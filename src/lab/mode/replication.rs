@@ -88,7 +88,11 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         node.run(dialect.word("start_replica"))?;
     }
     for node in &mut lab.nodes[1..last] {
-        let words = (dialect.word("show_replica"), dialect.word("column_io"), dialect.word("column_sql"));
+        let words = (
+            dialect.word("show_replica"),
+            dialect.word("column_io"),
+            dialect.word("column_sql"),
+        );
         node.wait_until("both replication threads run", READY_LIMIT, |node| {
             both_threads_run(node, words)
         })?;
@@ -126,10 +130,18 @@ fn set_semisync(lab: &mut Lab, mode: &Mode) -> Result<()> {
     let replica = dialect.word("semisync_replica");
     let is_on = matches!(mode, Mode::Semisync { .. });
     let switch = if is_on { "ON" } else { "OFF" };
-    if let Mode::Semisync { wait_for, wait_point, timeout } = mode {
+    if let Mode::Semisync {
+        wait_for,
+        wait_point,
+        timeout,
+    } = mode
+    {
         let writer = &mut lab.nodes[0];
         let set = |name: &str, value: String| format!("SET GLOBAL {name} = {value}");
-        writer.run(&set(&format!("{source}_timeout"), timeout.as_millis().to_string()))?;
+        writer.run(&set(
+            &format!("{source}_timeout"),
+            timeout.as_millis().to_string(),
+        ))?;
         let word = format!("'{}'", wait_point_word(*wait_point));
         writer.run(&set(&format!("{source}_wait_point"), word))?;
         if let Some(count) = dialect.optional("semisync_wait_for") {
@@ -158,7 +170,9 @@ fn wait_semisync_on(lab: &mut Lab, replicas: usize) -> Result<()> {
 /// Waits on replica `i` for all GTIDs of the writer.
 pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     let dialect = lab.program.dialect().clone();
-    let gtids = lab.nodes[0].value(dialect.word("executed_gtids"))?.unwrap_or_default();
+    let gtids = lab.nodes[0]
+        .value(dialect.word("executed_gtids"))?
+        .unwrap_or_default();
     let gtids = gtids.replace('\n', "");
     let seconds = limit.as_secs().max(1).to_string();
     let sql = dialect.fill("wait_gtids", &[("gtids", &gtids), ("seconds", &seconds)]);

@@ -31,11 +31,19 @@ pub fn fetch(
     say("reading package lists");
     let status = fs::read_to_string(work.join("status")).unwrap_or_default();
     debug_assert!(status.is_empty());
-    apt(work, &["update"], &format!("read the package lists of suite {suite}"))?;
+    apt(
+        work,
+        &["update"],
+        &format!("read the package lists of suite {suite}"),
+    )?;
     say("downloading packages");
     let mut download = vec!["--yes", "--download-only", "install"];
     download.extend(packages.iter().map(String::as_str));
-    apt(work, &download, &format!("fetch {} from suite {suite}", packages.join(", ")))?;
+    apt(
+        work,
+        &download,
+        &format!("fetch {} from suite {suite}", packages.join(", ")),
+    )?;
     say("unpacking");
     unpack_all(&work.join("archives"), root)?;
     package_version(&work.join("archives"), &packages[0])
@@ -44,9 +52,15 @@ pub fn fetch(
 /// The mirror lines for a suite, taken from the machine's own configuration.
 fn source_lines(suite: &str) -> Result<Vec<Line>> {
     let mut command = Command::new("apt-get");
-    command.args(["indextargets", "--format", "$(SITE) $(RELEASE) $(COMPONENT)"]);
+    command.args([
+        "indextargets",
+        "--format",
+        "$(SITE) $(RELEASE) $(COMPONENT)",
+    ]);
     command.arg("Created-By: Packages");
-    let output = command.output().tried(|| "ask apt-get for the machine's mirror".into())?;
+    let output = command
+        .output()
+        .tried(|| "ask apt-get for the machine's mirror".into())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let own = own_lines(&text, &codename(&release));
@@ -54,11 +68,20 @@ fn source_lines(suite: &str) -> Result<Vec<Line>> {
         let status = "apt knows no `main` component of this machine's own suite";
         return Err(breakdown("find a package mirror", status));
     };
-    Ok(if suite == "own" { own } else { vec![Line { suite: suite.into(), ..main }] })
+    Ok(if suite == "own" {
+        own
+    } else {
+        vec![Line {
+            suite: suite.into(),
+            ..main
+        }]
+    })
 }
 
 fn codename(os_release: &str) -> String {
-    let line = os_release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let line = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     line.unwrap_or_default().trim_matches('"').to_owned()
 }
 
@@ -67,8 +90,13 @@ fn own_lines(targets: &str, codename: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for target in targets.lines() {
         let fields: Vec<&str> = target.split_whitespace().collect();
-        let [site, suite, "main"] = fields[..] else { continue };
-        let line = Line { site: site.into(), suite: suite.into() };
+        let [site, suite, "main"] = fields[..] else {
+            continue;
+        };
+        let line = Line {
+            site: site.into(),
+            suite: suite.into(),
+        };
         if !codename.is_empty() && suite.starts_with(codename) && !lines.contains(&line) {
             lines.push(line);
         }
@@ -109,11 +137,16 @@ fn apt(work: &Path, arguments: &[&str], tried: &str) -> Result<()> {
         ("Acquire::Retries", "3".into()),
     ];
     let mut command = Command::new("apt-get");
-    command.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .env("LC_ALL", "C");
     for (name, value) in settings {
         command.arg("-o").arg(format!("{name}={value}"));
     }
-    let output = command.args(arguments).output().tried(|| tried.to_owned())?;
+    let output = command
+        .args(arguments)
+        .output()
+        .tried(|| tried.to_owned())?;
     succeeded(&output, tried)
 }
 
@@ -151,11 +184,18 @@ fn unpack_all(archives: &Path, root: &Path) -> Result<()> {
 /// `NAME VERSION` of the package called `package` among the downloaded ones.
 fn package_version(archives: &Path, package: &str) -> Result<String> {
     let entries = fs::read_dir(archives).tried(|| format!("read {}", archives.display()))?;
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
     let prefix = format!("{package}_");
     let found = names.into_iter().find(|name| name.starts_with(&prefix));
-    let name = found.ok_or_else(|| breakdown(format!("find {package}"), "it was not downloaded"))?;
-    let version = name.split('_').nth(1).unwrap_or_default().replace("%3a", ":");
+    let name =
+        found.ok_or_else(|| breakdown(format!("find {package}"), "it was not downloaded"))?;
+    let version = name
+        .split('_')
+        .nth(1)
+        .unwrap_or_default()
+        .replace("%3a", ":");
     Ok(format!("{package} {version}"))
 }
 
@@ -178,14 +218,19 @@ mod tests {
 
     #[test]
     fn codename_is_read_quoted_or_not() {
-        assert_eq!(codename("ID=debian\nVERSION_CODENAME=bookworm\n"), "bookworm");
+        assert_eq!(
+            codename("ID=debian\nVERSION_CODENAME=bookworm\n"),
+            "bookworm"
+        );
         assert_eq!(codename("VERSION_CODENAME=\"trixie\"\n"), "trixie");
         assert_eq!(codename(""), "");
     }
 
     #[test]
     fn failure_keeps_the_last_lines() {
-        let output = Command::new("sh").args(["-c", "echo no such package >&2; exit 100"]).output();
+        let output = Command::new("sh")
+            .args(["-c", "echo no such package >&2; exit 100"])
+            .output();
         let error = succeeded(&output.expect("sh runs"), "fetch x").expect_err("it failed");
         assert!(error.to_string().contains("no such package"), "{error}");
     }

@@ -45,7 +45,9 @@ impl Cache {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
                 .tried(|| format!("make {} readable for servers", folder.display()))?;
         }
-        Ok(Cache { path: path.to_owned() })
+        Ok(Cache {
+            path: path.to_owned(),
+        })
     }
 
     fn folder(&self, name: &str) -> PathBuf {
@@ -60,7 +62,11 @@ impl Cache {
     /// Held while something is fetched or initialised, so that two commands do not do it at once.
     pub fn lock(&self) -> Result<Flock<File>> {
         let path = self.path.join("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
         let file = file.tried(|| format!("open {}", path.display()))?;
         Flock::lock(file, FlockArg::LockExclusive)
             .map_err(|(_, error)| breakdown(format!("lock {}", path.display()), error.desc()))
@@ -74,17 +80,22 @@ impl Cache {
         };
         let kept: Kept = toml::from_str(&text)
             .tried(|| format!("read {}", folder.join("server.toml").display()))?;
-        let root = match kept.source {
-            Source::Installed { .. } => PathBuf::from("/"),
-            _ => folder.join("root"),
-        };
-        Program::locate(catalogue, kept, &root).map(Some)
+        if let Source::Installed { .. } = kept.source {
+            // The user may have removed or replaced it since.
+            let version = kept.version.clone();
+            let program = Program::locate(catalogue, kept, Path::new("/")).ok();
+            return Ok(program.filter(|program| program.ask_version() == Ok(version)));
+        }
+        Program::locate(catalogue, kept, &folder.join("root")).map(Some)
     }
 
     /// Names of all servers: the catalogue's and those the user added.
     pub fn names(&self, catalogue: &Catalogue) -> Vec<String> {
         let mut names: Vec<String> = catalogue.servers.iter().map(|e| e.name.clone()).collect();
-        let entries = fs::read_dir(self.path.join("servers")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.path.join("servers"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let added = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let is_whole = |name: &String| self.folder(name).join("server.toml").exists();
         let mut added: Vec<String> = added.filter(is_whole).collect();
@@ -98,7 +109,12 @@ impl Cache {
     ///
     /// # Errors
     /// A mistake for an unknown name, a breakdown if its source cannot deliver.
-    pub fn install(&self, catalogue: &Catalogue, name: &str, say: &dyn Fn(&str)) -> Result<Program> {
+    pub fn install(
+        &self,
+        catalogue: &Catalogue,
+        name: &str,
+        say: &dyn Fn(&str),
+    ) -> Result<Program> {
         let _lock = self.lock()?;
         if let Some(program) = self.program(catalogue, name)? {
             return Ok(program);
@@ -107,6 +123,8 @@ impl Cache {
             let names = self.names(catalogue).join(", ");
             return Err(Mistake::new("servers", "server", name, &format!("one of {names}")).into());
         };
+        // What is left of an installed server that has been replaced since.
+        let _ = fs::remove_dir_all(self.folder(name));
         let fetched = |part: &Path| fetch(entry, part, say);
         self.build(catalogue, name, fetched)?;
         let program = self.program(catalogue, name)?;
@@ -133,14 +151,21 @@ impl Cache {
             let flavour = tarball::flavour(catalogue, &part.join("root"));
             let not_a_server = || {
                 let given = file.display().to_string();
-                Mistake::new(place, "FILE", &given, "a tarball with bin/mysqld or bin/mariadbd")
+                Mistake::new(
+                    place,
+                    "FILE",
+                    &given,
+                    "a tarball with bin/mysqld or bin/mariadbd",
+                )
             };
             Ok(Kept {
                 name: name.to_owned(),
                 flavour: flavour.ok_or_else(not_a_server)?,
                 version: String::new(),
                 origin: file.display().to_string(),
-                source: Source::Tarball { file: file.to_owned() },
+                source: Source::Tarball {
+                    file: file.to_owned(),
+                },
             })
         })?;
         let program = self.program(catalogue, name)?;
@@ -212,7 +237,10 @@ pub fn on_path(program: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    let found = folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file());
+    let found = folders
+        .iter()
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file());
     found.ok_or_else(|| {
         let allowed = "install it, put its folder on the PATH, or choose another server";
         Mistake::new("servers", program, "no such program on the PATH", allowed).into()

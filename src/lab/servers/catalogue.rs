@@ -28,7 +28,10 @@ impl Version {
 #[serde(tag = "source", rename_all = "lowercase")]
 pub enum Source {
     /// Packages of a Debian suite; `own` is the machine's own.
-    Apt { suite: String, packages: Vec<String> },
+    Apt {
+        suite: String,
+        packages: Vec<String>,
+    },
     /// A binary tarball that the user has.
     Tarball { file: PathBuf },
     /// A program on this machine's PATH.
@@ -67,7 +70,6 @@ pub struct Layout {
     pub charsets: Vec<String>,
     pub libraries: Vec<String>,
     pub galera: Vec<String>,
-    pub client: Vec<String>,
 }
 
 /// Which servers a row of the catalogue is about.
@@ -148,7 +150,11 @@ impl Catalogue {
             can.scope.holds(flavour, version)
                 && (can.needs.as_deref() != Some("galera") || has_galera)
         };
-        self.can.iter().filter(holds).flat_map(|can| can.modes.clone()).collect()
+        self.can
+            .iter()
+            .filter(holds)
+            .flat_map(|can| can.modes.clone())
+            .collect()
     }
 
     /// Names of the modes that the newest server of a flavour can do.
@@ -158,7 +164,10 @@ impl Catalogue {
 
     /// What is pinned on every server of that flavour and version, with the reasons.
     pub fn terms(&self, flavour: Flavour, version: &Version) -> Vec<(String, String, String)> {
-        let rows = self.terms.iter().filter(|row| row.scope.holds(flavour, version));
+        let rows = self
+            .terms
+            .iter()
+            .filter(|row| row.scope.holds(flavour, version));
         rows.flat_map(|row| {
             let pairs = row.variables.iter();
             pairs.map(|(name, value)| (name.clone(), value.clone(), row.why.clone()))
@@ -168,12 +177,17 @@ impl Catalogue {
 
     /// What a server of that flavour and version calls things; later rows win.
     pub fn dialect(&self, flavour: Flavour, version: &Version) -> Dialect {
-        let rows = self.words.iter().filter(|row| row.scope.holds(flavour, version));
+        let rows = self
+            .words
+            .iter()
+            .filter(|row| row.scope.holds(flavour, version));
         let pairs = rows.flat_map(|row| row.words.iter());
         let text = |value: &toml::Value| value.as_str().unwrap_or_default().to_owned();
         Dialect {
             flavour,
-            words: pairs.map(|(key, value)| (key.clone(), text(value))).collect(),
+            words: pairs
+                .map(|(key, value)| (key.clone(), text(value)))
+                .collect(),
         }
     }
 }

@@ -50,7 +50,10 @@ pub fn ensure(cache: &Cache, program: &Program, say: &dyn Fn(&str)) -> Result<()
     if target.exists() {
         return Ok(());
     }
-    say(&format!("initialising {} {}", program.kept.name, program.kept.version));
+    say(&format!(
+        "initialising {} {}",
+        program.kept.name, program.kept.version
+    ));
     let part = target.with_extension("part");
     let _ = fs::remove_dir_all(&part);
     fs::create_dir_all(&part).tried(|| format!("make {}", part.display()))?;
@@ -75,10 +78,15 @@ fn as_server_user(command: &mut Command) -> &mut Command {
 
 fn initialise_mysql(program: &Program, data: &Path) -> Result<()> {
     let sql = data.with_extension("sql");
-    let text: String = first_statements().iter().map(|line| format!("{line};\n")).collect();
+    let text: String = first_statements()
+        .iter()
+        .map(|line| format!("{line};\n"))
+        .collect();
     fs::write(&sql, text).tried(|| format!("write {}", sql.display()))?;
     let mut command = program.command("--no-defaults");
-    command.arg("--initialize-insecure").arg(format!("--datadir={}", data.display()));
+    command
+        .arg("--initialize-insecure")
+        .arg(format!("--datadir={}", data.display()));
     command.arg(format!("--init-file={}", sql.display()));
     for (name, value, _) in &program.terms {
         // The redo log is laid out here; the rest is for running servers.
@@ -97,18 +105,26 @@ fn initialise_mariadb(program: &Program, data: &Path) -> Result<()> {
     let tried = || format!("initialise {}", program.kept.name);
     let script = mariadb_script(program)?;
     let mut command = program.command("--no-defaults");
-    command.arg("--bootstrap").arg(format!("--datadir={}", data.display()));
+    command
+        .arg("--bootstrap")
+        .arg(format!("--datadir={}", data.display()));
     command.args(["--loose-wsrep-on=OFF", "--innodb-flush-log-at-trx-commit=0"]);
     for (name, value, _) in &program.terms {
         if name.starts_with("innodb_log_file") {
             command.arg(format!("--{name}={value}"));
         }
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let log = File::create(data.with_extension("log")).tried(tried)?;
     command.stderr(log.try_clone().tried(tried)?).stdout(log);
     let mut child = as_server_user(&mut command).spawn().tried(tried)?;
-    let mut stdin = child.stdin.take().ok_or_else(|| breakdown(tried(), "no standard input"))?;
+    let mut stdin = child
+        .stdin
+        .take()
+        .ok_or_else(|| breakdown(tried(), "no standard input"))?;
     let written = stdin.write_all(script.as_bytes());
     drop(stdin);
     let mut output = child.wait_with_output().tried(tried)?;
@@ -121,7 +137,10 @@ fn initialise_mariadb(program: &Program, data: &Path) -> Result<()> {
     }
     output.status = std::process::ExitStatus::default();
     let log = String::from_utf8_lossy(&output.stdout).into_owned();
-    Err(breakdown(tried(), format!("its bootstrap ended early: {log}")))
+    Err(breakdown(
+        tried(),
+        format!("its bootstrap ended early: {log}"),
+    ))
 }
 
 /// What `mariadb-install-db` feeds to a bootstrapping server, then our own statements.
@@ -154,7 +173,10 @@ fn mariadb_script(program: &Program) -> Result<String> {
 pub fn copy(cache: &Cache, program: &Program, target: &Path) -> Result<()> {
     let tried = format!("copy a data directory to {}", target.display());
     let mut command = Command::new("cp");
-    command.args(["-a", "--reflink=auto"]).arg(cache.data(&program.kept.name)).arg(target);
+    command
+        .args(["-a", "--reflink=auto"])
+        .arg(cache.data(&program.kept.name))
+        .arg(target);
     let output = command.output().tried(|| tried.clone())?;
     succeeded(&output, &tried)
 }

@@ -32,7 +32,6 @@ pub struct Program {
     /// Root of the unpacked files; `/` for an installed server.
     pub root: PathBuf,
     pub galera: Option<PathBuf>,
-    pub client: Option<PathBuf>,
     libraries: Vec<PathBuf>,
     dialect: Dialect,
     pub terms: Vec<(String, String, String)>,
@@ -49,7 +48,10 @@ impl Program {
         let find = |candidates: &[String]| first_existing(root, candidates);
         let Some(server) = find(&layout.program) else {
             let status = format!("none of {} exists", layout.program.join(", "));
-            return Err(breakdown(format!("find a server in {}", root.display()), status));
+            return Err(breakdown(
+                format!("find a server in {}", root.display()),
+                status,
+            ));
         };
         let unpacked = matches!(kept.source, Source::Apt { .. });
         let libraries = library_folders(root, &layout.libraries);
@@ -57,10 +59,18 @@ impl Program {
             ("plugin-dir", find(&layout.plugins)),
             ("lc-messages-dir", find(&layout.messages)),
             ("character-sets-dir", find(&layout.charsets)),
-            ("basedir", Some(if unpacked { root.join("usr") } else { root.to_owned() })),
+            (
+                "basedir",
+                Some(if unpacked {
+                    root.join("usr")
+                } else {
+                    root.to_owned()
+                }),
+            ),
         ];
         let option = |(name, path): &(&str, Option<PathBuf>)| {
-            path.as_ref().map(|path| format!("--{name}={}", path.display()))
+            path.as_ref()
+                .map(|path| format!("--{name}={}", path.display()))
         };
         let galera = find(&layout.galera);
         let version = Version::parse(&kept.version);
@@ -68,7 +78,6 @@ impl Program {
             argv: through_loader(root, &server, &libraries, unpacked),
             place: place.iter().filter_map(option).collect(),
             root: root.to_owned(),
-            client: find(&layout.client),
             libraries,
             dialect: catalogue.dialect(kept.flavour, &version),
             terms: catalogue.terms(kept.flavour, &version),
@@ -118,11 +127,15 @@ impl Program {
     /// The `SELECT VERSION()`-like text that `--version` prints.
     pub fn ask_version(&self) -> Result<String> {
         let output = self.command("--no-defaults").arg("--version").output();
-        let output = output.map_err(|error| breakdown("ask a server its version", error.to_string()))?;
+        let output =
+            output.map_err(|error| breakdown("ask a server its version", error.to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         version_in(&text).ok_or_else(|| {
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-            breakdown(format!("ask {} its version", self.argv.join(" ")), text + &errors)
+            breakdown(
+                format!("ask {} its version", self.argv.join(" ")),
+                text + &errors,
+            )
         })
     }
 }
@@ -169,7 +182,10 @@ mod tests {
         let mysql = "/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))";
         let mariadb = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64";
         assert_eq!(version_in(mysql).as_deref(), Some("9.7.4-2"));
-        assert_eq!(version_in(mariadb).as_deref(), Some("10.11.19-MariaDB-0+deb12u1"));
+        assert_eq!(
+            version_in(mariadb).as_deref(),
+            Some("10.11.19-MariaDB-0+deb12u1")
+        );
         assert_eq!(version_in("no such thing"), None);
     }
 }

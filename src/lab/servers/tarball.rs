@@ -20,7 +20,11 @@ pub fn unpack(file: &Path, root: &Path) -> Result<()> {
     let output = output.tried(|| "run tar".into())?;
     succeeded(&output, "unpack").map_err(|_| {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        let given = format!("{} ({})", file.display(), errors.lines().next().unwrap_or("unreadable"));
+        let given = format!(
+            "{} ({})",
+            file.display(),
+            errors.lines().next().unwrap_or("unreadable")
+        );
         let allowed = "a binary tarball of MySQL, Percona Server or MariaDB (.tar.gz, .tar.xz)";
         Mistake::new("acklab servers add", "FILE", &given, allowed).into()
     })
@@ -29,6 +33,10 @@ pub fn unpack(file: &Path, root: &Path) -> Result<()> {
 /// Which flavour's server lies below `root`.
 pub fn flavour(catalogue: &Catalogue, root: &Path) -> Option<Flavour> {
     let is_mariadb = root.join("bin/mariadbd").exists() || root.join("bin/mariadb").exists();
-    let flavour = if is_mariadb { Flavour::Mariadb } else { Flavour::Mysql };
+    let flavour = if is_mariadb {
+        Flavour::Mariadb
+    } else {
+        Flavour::Mysql
+    };
     first_existing(root, &catalogue.layout(flavour).program).map(|_| flavour)
 }

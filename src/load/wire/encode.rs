@@ -7,16 +7,14 @@ const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
 
-const TYPE_LONG: u8 = 0x03;
 const TYPE_LONGLONG: u8 = 0x08;
 const TYPE_STRING: u8 = 0xfe;
 
 /// A parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A 32-bit number, as sysbench binds its keys.
-    Int(i32),
-    BigInt(i64),
+    /// Sent with 64 bits, as sysbench binds its keys, too.
+    Int(i64),
     Text(&'a [u8]),
 }
 
@@ -62,7 +60,6 @@ pub fn query_with<'a>(
 fn literal(out: &mut Vec<u8>, value: Value) {
     match value {
         Value::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        Value::BigInt(number) => out.extend_from_slice(number.to_string().as_bytes()),
         Value::Text(text) => {
             out.push(b'\'');
             for &byte in text {
@@ -106,8 +103,7 @@ pub fn execute<'a>(
 
 fn type_of(value: Value) -> u8 {
     match value {
-        Value::Int(_) => TYPE_LONG,
-        Value::BigInt(_) => TYPE_LONGLONG,
+        Value::Int(_) => TYPE_LONGLONG,
         Value::Text(_) => TYPE_STRING,
     }
 }
@@ -115,7 +111,6 @@ fn type_of(value: Value) -> u8 {
 fn binary(out: &mut Vec<u8>, value: Value) {
     match value {
         Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
-        Value::BigInt(number) => out.extend_from_slice(&number.to_le_bytes()),
         Value::Text(text) => {
             match text.len() {
                 length @ 0..=250 => out.push(length as u8),
@@ -153,15 +148,13 @@ mod tests {
 
     #[test]
     fn executions_are_laid_out_as_the_protocol_says() {
-        let values = [Value::Int(7), Value::BigInt(-1), Value::Text(b"ab")];
+        let values = [Value::Int(7), Value::Int(-1), Value::Text(b"ab")];
         let mut out = Vec::new();
         execute(&mut out, 0x0102, values.into_iter(), true);
         let head = [COM_STMT_EXECUTE, 2, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1];
-        let types = [TYPE_LONG, 0, TYPE_LONGLONG, 0, TYPE_STRING, 0];
-        let body = [
-            7, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 2, b'a', b'b',
-        ];
-        let payload = [&head[..], &types, &body].concat();
+        let types = [TYPE_LONGLONG, 0, TYPE_LONGLONG, 0, TYPE_STRING, 0];
+        let body = [&[7, 0, 0, 0, 0, 0, 0, 0][..], &[255; 8], &[2, b'a', b'b']].concat();
+        let payload = [&head[..], &types, &body[..]].concat();
         assert_eq!(out[..4], [payload.len() as u8, 0, 0, 0]);
         assert_eq!(out[4..], payload);
 

@@ -146,15 +146,15 @@ impl Custom {
 
     fn parameter(&self, parameter: &Parameter, draws: &mut Draws, plan: &mut Plan) {
         match parameter {
-            Parameter::Integer { min, max } => plan.big_int(draws.uniform(*min, *max)),
-            Parameter::Key { min, max } => plan.big_int(draws.special(*min, *max)),
+            Parameter::Integer { min, max } => plan.int(draws.uniform(*min, *max)),
+            Parameter::Key { min, max } => plan.int(draws.special(*min, *max)),
             Parameter::Text { length } => {
                 plan.text(|out| draws.letters(LETTERS, *length as usize, out));
             }
             Parameter::Unique { start } => {
                 let number = self.unique_next() + u64::from(self.unique.driver);
                 self.unique_used.set(self.unique_used.get() + 1);
-                plan.big_int(start.wrapping_add_unsigned(number));
+                plan.int(start.wrapping_add_unsigned(number));
             }
         }
     }

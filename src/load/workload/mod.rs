@@ -74,8 +74,7 @@ struct PlannedStep {
 
 #[derive(Debug, Clone)]
 enum PlannedValue {
-    Int(i32),
-    BigInt(i64),
+    Int(i64),
     Text(Range<usize>),
 }
 
@@ -97,14 +96,9 @@ impl Plan {
         });
     }
 
-    /// Adds a 32-bit number to the last statement.
+    /// Adds a number to the last statement.
     pub fn int(&mut self, number: i64) {
-        self.value(PlannedValue::Int(number as i32));
-    }
-
-    /// Adds a 64-bit number to the last statement.
-    pub fn big_int(&mut self, number: i64) {
-        self.value(PlannedValue::BigInt(number));
+        self.value(PlannedValue::Int(number));
     }
 
     /// Adds what `write` appends as a text to the last statement.
@@ -141,7 +135,6 @@ impl Plan {
         let values = &self.values[self.steps[step].values.clone()];
         values.iter().map(|value| match value {
             PlannedValue::Int(number) => encode::Value::Int(*number),
-            PlannedValue::BigInt(number) => encode::Value::BigInt(*number),
             PlannedValue::Text(range) => encode::Value::Text(&self.bytes[range.clone()]),
         })
     }
@@ -305,13 +298,13 @@ mod tests {
         plan.step(4);
         plan.step(5);
         plan.text(|out| out.extend(b"ab"));
-        plan.big_int(2);
+        plan.int(2);
         let values = |step| plan.values(step).collect::<Vec<_>>();
         assert_eq!(values(0), [encode::Value::Int(1)]);
         assert_eq!(values(1), []);
         assert_eq!(
             values(2),
-            [encode::Value::Text(b"ab"), encode::Value::BigInt(2)]
+            [encode::Value::Text(b"ab"), encode::Value::Int(2)]
         );
         assert_eq!((plan.len(), plan.statement(2)), (3, 5));
     }

@@ -90,19 +90,19 @@ impl Slap {
         let ints = (1..=self.int_cols).map(|i| format!("intcol{i} INT(32) "));
         let chars = (1..=self.char_cols).map(|i| format!("charcol{i} VARCHAR(128)"));
         let columns: Vec<String> = id.into_iter().chain(ints).chain(chars).collect();
-        format!("CREATE TABLE `t1` ({}) ", columns.join(","))
+        format!("CREATE TABLE `t1` ({})", columns.join(","))
     }
 
     fn insert(&self, draws: &mut Draws) -> String {
         let id = self.autoincrement.then(|| "NULL".to_owned());
         let values: Vec<String> = id.into_iter().chain(self.values(draws)).collect();
-        format!("INSERT INTO t1 VALUES ({}) ", values.join(","))
+        format!("INSERT INTO t1 VALUES ({})", values.join(","))
     }
 
     fn select(&self, by_id: bool) -> String {
         let columns = self.columns().join(",");
-        let filter = if by_id { "WHERE id =  ?" } else { "" };
-        format!("SELECT {columns} FROM t1 {filter}")
+        let filter = if by_id { " WHERE id =  ?" } else { "" };
+        format!("SELECT {columns} FROM t1{filter}")
     }
 
     fn update(&self, draws: &mut Draws) -> String {
@@ -110,11 +110,11 @@ impl Slap {
         let pairs = columns.iter().zip(self.values(draws));
         let set: Vec<String> = pairs.map(|(c, v)| format!("{c} = {v}")).collect();
         let filter = if self.autoincrement {
-            "WHERE id =  ?"
+            " WHERE id =  ?"
         } else {
             ""
         };
-        format!("UPDATE t1 SET {} {filter}", set.join(","))
+        format!("UPDATE t1 SET {}{filter}", set.join(","))
     }
 
     fn columns(&self) -> Vec<String> {
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn statements_are_the_tools() {
         use MysqlslapLoad::*;
-        let read = "SELECT intcolN,intcolN,charcolN FROM tN ";
+        let read = "SELECT intcolN,intcolN,charcolN FROM tN";
         let key = "SELECT intcolN,intcolN,charcolN FROM tN WHERE id =  'N'";
-        let write = "INSERT INTO tN VALUES (N,N,'S') ";
-        let write_id = "INSERT INTO tN VALUES (NULL,N,N,'S') ";
-        let update = "UPDATE tN SET intcolN = N,intcolN = N,charcolN = 'S' ";
-        let update_id = format!("{update}WHERE id =  'N'");
+        let write = "INSERT INTO tN VALUES (N,N,'S')";
+        let write_id = "INSERT INTO tN VALUES (NULL,N,N,'S')";
+        let update = "UPDATE tN SET intcolN = N,intcolN = N,charcolN = 'S'";
+        let update_id = format!("{update} WHERE id =  'N'");
         assert_eq!(shapes(slap(Key, true), 2), [key, key]);
         assert_eq!(shapes(slap(Read, true), 1), [read]);
         assert_eq!(shapes(slap(Write, false), 1), [write]);
@@ -268,7 +268,7 @@ mod tests {
     fn the_reload_makes_one_row_less_than_asked() {
         let reload = slap(MysqlslapLoad::Mixed, true).reload(5);
         let expected = "CREATE TABLE `t1` (id serial,intcol1 INT(32) ,intcol2 INT(32) ,\
-            charcol1 VARCHAR(128)) ";
+            charcol1 VARCHAR(128))";
         assert_eq!(reload[3], expected);
         assert_eq!(reload.len(), 4 + 12);
         // Ten distinct rows, over and over.

@@ -1,0 +1,270 @@
+//! What the documents say of the project must be there: links, paths, verbs, rooms, modes, flags.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use acklab::record::Flag;
+use acklab::study::{Capabilities, Capability, Flavour, written};
+
+/// Folders that a path in a document may begin with.
+const FOLDERS: [&str; 5] = ["src/", "tests/", "docs/", "studies/", "benches/"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text_of(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every document, by its path below the root.
+fn documents() -> Vec<(String, String)> {
+    let names = ["", "docs/"].into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(root().join(folder)).expect("a folder of documents");
+        entries.map(move |entry| {
+            let name = entry.expect("an entry").file_name();
+            format!("{folder}{}", name.to_string_lossy())
+        })
+    });
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+    names.sort();
+    let read = |name: String| {
+        let text = text_of(&name);
+        (name, text)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// A text without its fenced blocks: code is no prose.
+fn prose(text: &str) -> String {
+    let mut is_code = false;
+    let mut kept = String::new();
+    for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if !is_code && !is_fence {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// Targets of links that lead to files of the project.
+fn links(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let after = prose.split("](").skip(1);
+    let targets = after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let files = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
+    let without_anchor = files.map(|target| target.split('#').next().unwrap_or_default());
+    without_anchor.map(str::to_owned).collect()
+}
+
+/// Words between backticks that are paths of the project.
+fn paths(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let spans = prose.split('`').skip(1).step_by(2);
+    let is_path = |span: &&str| {
+        FOLDERS.iter().any(|folder| span.starts_with(folder)) && !span.contains([' ', '*', '…'])
+    };
+    spans.filter(is_path).map(str::to_owned).collect()
+}
+
+/// Links of one document that lead nowhere, and paths that are not there.
+fn broken(document: &str, text: &str) -> Vec<String> {
+    let folder = PathBuf::from(document)
+        .parent()
+        .unwrap_or(Path::new(""))
+        .to_owned();
+    let is_missing = |path: &Path| !root().join(path).exists();
+    let broken_link = |target: &String| is_missing(&folder.join(target));
+    let links = links(text).into_iter().filter(broken_link);
+    let paths = paths(text)
+        .into_iter()
+        .filter(|path| is_missing(Path::new(path)));
+    links
+        .chain(paths)
+        .map(|missing| format!("{document}: {missing} is not there"))
+        .collect()
+}
+
+#[test]
+fn every_link_and_path_is_there() {
+    let documents = documents();
+    assert!(documents.iter().any(|(name, _)| name == "README.md"));
+    assert!(documents.iter().any(|(name, _)| name == "docs/method.md"));
+    let links: usize = documents.iter().map(|(_, text)| links(text).len()).sum();
+    assert!(links > 10, "only {links} links were found");
+    let broken: Vec<String> = documents
+        .iter()
+        .flat_map(|(name, text)| broken(name, text))
+        .collect();
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn a_broken_link_or_path_is_seen() {
+    let bad = "[a](words.md) [b](gone.md#x) [c](https://x.y/z) `src/nowhere.rs` `src/lib.rs`\n";
+    assert_eq!(
+        broken("docs/x.md", bad),
+        [
+            "docs/x.md: gone.md is not there",
+            "docs/x.md: src/nowhere.rs is not there"
+        ]
+    );
+    assert_eq!(
+        broken("docs/x.md", "```\n[b](gone.md) `src/no.rs`\n```\n"),
+        [""; 0]
+    );
+}
+
+/// The verbs of `--help`: the first words of the lines below `Commands:`.
+fn verbs(help: &str) -> Vec<String> {
+    let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = below.take_while(|line| !line.is_empty());
+    let verb = |line: &str| {
+        let indented = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '));
+        indented?.split_whitespace().next().map(str::to_owned)
+    };
+    lines.filter_map(verb).collect()
+}
+
+fn missing_verbs(readme: &str, verbs: &[String]) -> Vec<String> {
+    let names = |verb: &String| {
+        let shown = format!("acklab {verb}");
+        let mut after = readme
+            .match_indices(&shown)
+            .map(|(at, _)| &readme[at + shown.len()..]);
+        after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
+    };
+    verbs.iter().filter(|verb| !names(verb)).cloned().collect()
+}
+
+#[test]
+fn the_readme_names_every_verb() {
+    let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .arg("--help")
+        .output();
+    let help = String::from_utf8(output.expect("acklab runs").stdout).expect("text");
+    let verbs = verbs(&help);
+    assert!(
+        verbs.contains(&"compare".to_owned()) && verbs.len() > 5,
+        "{verbs:?}\n{help}"
+    );
+    assert_eq!(missing_verbs(&text_of("README.md"), &verbs), [""; 0]);
+}
+
+#[test]
+fn a_missing_verb_is_seen() {
+    let help = "About\n\nUsage: x\n\nCommands:\n  run     Runs\n          and more\n  up      Up\n\n\
+                Options:\n  -h      Help\n";
+    let verbs = verbs(help);
+    assert_eq!(verbs, ["run", "up"]);
+    assert_eq!(
+        missing_verbs("`acklab run X`, acklab upwards", &verbs),
+        ["up"]
+    );
+}
+
+/// The folders and files that are rooms, and the entry points beside them.
+fn rooms() -> Vec<String> {
+    let entries = fs::read_dir(root().join("src")).expect("src");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.map(|name| name.to_string_lossy().trim_end_matches(".rs").to_owned());
+    let mut rooms: Vec<String> = names.filter(|name| name != "lib").collect();
+    rooms.sort();
+    rooms.dedup();
+    rooms
+}
+
+#[test]
+fn the_architecture_names_every_room() {
+    let text = text_of("ARCHITECTURE.md");
+    let rooms = rooms();
+    assert!(rooms.len() > 8, "{rooms:?}");
+    let is_named = |room: &&String| {
+        text.contains(&format!("`src/{room}/`")) || text.contains(&format!("`src/{room}.rs`"))
+    };
+    let missing: Vec<&String> = rooms.iter().filter(|room| !is_named(room)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// All flags; the match makes a new one a fault of compilation here.
+fn flags() -> [Flag; 6] {
+    use Flag::{Downgraded, Drifted, Errors, HostBound, LateLinks, NoRows};
+    match HostBound {
+        HostBound | Drifted | Downgraded | Errors | NoRows | LateLinks => {
+            [HostBound, Drifted, Downgraded, Errors, NoRows, LateLinks]
+        }
+    }
+}
+
+/// Names of all modes that a server of the catalogue can do.
+fn modes() -> Vec<String> {
+    let catalogue: toml::Table = text_of("catalogue.toml").parse().expect("TOML");
+    let rows = catalogue["can"]
+        .as_array()
+        .expect("rows of what servers can do");
+    let lists = rows.iter().filter_map(|row| row["modes"].as_array());
+    let names = lists.flatten().filter_map(|mode| mode.as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn every_flag_and_mode_is_explained() {
+    let modes = modes();
+    assert!(modes.len() > 4, "{modes:?}");
+    let flags = flags().map(|flag| flag.name().to_owned());
+    let names = modes.iter().chain(&flags);
+    let places = ["docs/words.md", "docs/method.md"].map(|path| (path, text_of(path)));
+    let missing: Vec<String> = names
+        .flat_map(|name| places.iter().map(move |(path, text)| (name, path, text)))
+        .filter(|(name, _, text)| !text.contains(&format!("`{name}`")))
+        .map(|(name, path, _)| format!("{path} does not explain `{name}`"))
+        .collect();
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// The fenced TOML of a document.
+fn toml_blocks(text: &str) -> Vec<&str> {
+    let blocks = text.split("```toml\n").skip(1);
+    blocks.filter_map(|rest| rest.split("```").next()).collect()
+}
+
+fn parsed(text: &str) -> acklab::error::Result<acklab::study::Study> {
+    let server = |name: &str, flavour| {
+        let modes = modes();
+        let capability = Capability {
+            flavour,
+            version: None,
+            modes,
+        };
+        (name.to_owned(), capability)
+    };
+    let servers = [
+        server("mysql", Flavour::Mysql),
+        server("mariadb", Flavour::Mariadb),
+    ];
+    let capabilities = Capabilities {
+        servers: servers.into(),
+    };
+    written::parse(text, "README.md", &capabilities, &|file| {
+        Err(format!("no {file}"))
+    })
+}
+
+#[test]
+fn the_readmes_study_is_without_mistakes() {
+    let readme = text_of("README.md");
+    let blocks = toml_blocks(&readme);
+    assert_eq!(blocks.len(), 1);
+    let study = parsed(blocks[0]).expect("no mistakes");
+    assert_eq!((study.modes.len(), study.sweeps.len()), (2, 1));
+    assert!(parsed(&blocks[0].replace("wait_for", "wait_fro")).is_err());
+}
