@@ -129,7 +129,11 @@ fn client_reaches_a(ground: &Ground, server: &str) {
 /// The server's own command-line client, with what it needs to log in at `a`.
 fn client(ground: &Ground, server: &str) -> Vec<String> {
     let program = fetched(ground, server);
-    let path = program.client.clone().expect("a client program");
+    let name = match program.kept.flavour {
+        Flavour::Mysql => "usr/bin/mysql",
+        Flavour::Mariadb => "usr/bin/mariadb",
+    };
+    let path = program.root.join(name);
     let command: Command = program.tool(&path);
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let mut words: Vec<String> = words
