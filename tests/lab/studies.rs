@@ -37,10 +37,11 @@ fn is(cell: &Value, label: &str, distances: &str) -> bool {
     cell["label"] == label && cell["distances"] == distances
 }
 
+/// Distances that stand out above what others may do on this machine meanwhile.
 const ANATOMY: &str = r#"
 rounds = 1
 warmup = "0.2s"
-measure = "0.6s"
+measure = "0.8s"
 [[mode]]
 server = "mysql"
 mode = "single"
@@ -56,10 +57,10 @@ mode = "semisync"
 wait_for = 2
 [[sweep]]
 workload = "update_index"
-rtt = ["0.25ms", "3ms", "9ms"]
+rtt = ["0.25ms", "6ms", "18ms"]
 distances = [
-    { label = "b near", ab = "2ms", ac = "9ms", bc = "9ms" },
-    { label = "c near", ab = "9ms", ac = "2ms", bc = "9ms" },
+    { label = "b near", ab = "4ms", ac = "18ms", bc = "18ms" },
+    { label = "c near", ab = "18ms", ac = "4ms", bc = "18ms" },
 ]
 "#;
 
@@ -93,7 +94,7 @@ fn lab_study_tells_the_round_trips_of_each_mode() {
         ]
         .map(trips);
         let [single, asynchronous, one, both] = told;
-        assert!(single.abs() < 0.3 && asynchronous.abs() < 0.3, "{told:?}");
+        assert!(single.abs() < 0.4 && asynchronous.abs() < 0.4, "{told:?}");
         assert!(
             one > asynchronous + 0.5 && both > asynchronous + 0.5,
             "{told:?}"
@@ -112,7 +113,7 @@ fn whom_semisync_waits_for(report: &Report) {
         };
         let (one, both) = (p50("mysql semisync"), p50("mysql semisync 2/2"));
         assert!(
-            both > 8_500.0 && one < both - 3_500.0,
+            both > 17_500.0 && one < both - 7_000.0,
             "{distances}: {one} {both}"
         );
     }
@@ -130,7 +131,7 @@ server = "mysql"
 mode = "single"
 [[sweep]]
 workload = "update_index"
-rtt = ["0.25ms", "4ms", "8ms"]
+rtt = ["0.25ms", "6ms", "18ms"]
 client = ["a", "b"]
 [[sweep]]
 workload = "point_select"
@@ -147,7 +148,7 @@ fn lab_study_counts_a_far_client_and_thousands_of_near_ones() {
             report.round_trips("mysql single", "b"),
         );
         assert!(
-            near.abs() < 0.3 && (0.7..1.4).contains(&far),
+            near.abs() < 0.4 && (0.6..1.4).contains(&far),
             "{near} {far}"
         );
         let many = report.cell("of 2000", |cell| cell["connections"] == 2000);
