@@ -125,7 +125,7 @@ fn whom_semisync_waits_for(report: &Report) {
 const CLIENTS: &str = r#"
 rounds = 1
 warmup = "0.2s"
-measure = "0.4s"
+measure = "0.8s"
 [[mode]]
 server = "mysql"
 mode = "single"
