@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -79,7 +80,7 @@ impl Ground {
         for kind in [MsFlags::MS_PRIVATE, MsFlags::MS_SHARED] {
             mount(none, "/", none, MsFlags::MS_REC | kind, none).expect("mounts of our own");
         }
-        let _ = fs::remove_dir_all(&folder);
+        remove_folder();
         let (cache, work) = (folder.join("cache"), folder.join("work"));
         fs::create_dir_all(cache.join("servers")).expect("a cache folder");
         fs::create_dir_all(&work).expect("a working folder");
@@ -298,10 +299,21 @@ impl Drop for Ground {
         for name in ["servers", "lock"] {
             let _ = umount2(&self.cache.join(name), MntFlags::MNT_DETACH);
         }
-        let is_mounted = Host::now().mounts.iter().any(|line| line.contains(FOLDER));
-        if !is_mounted {
-            let _ = fs::remove_dir_all(FOLDER);
-        }
+        remove_folder();
+    }
+}
+
+/// Removes all files of a test, unless the user's servers can still be reached through them.
+fn remove_folder() {
+    let identity = |path: PathBuf| {
+        fs::metadata(path)
+            .map(|found| (found.dev(), found.ino()))
+            .ok()
+    };
+    let ours = identity(Path::new(FOLDER).join("cache/servers"));
+    let users = Cache::of_user().expect("the user's cache");
+    if ours.is_none() || ours != identity(users.path.join("servers")) {
+        let _ = fs::remove_dir_all(FOLDER);
     }
 }
 

@@ -16,12 +16,16 @@ use serde_json::Value;
 use crate::ground::{Ground, PATIENCE, on_ground};
 use crate::report::{Report, check_cell};
 
-const KILLS: u32 = 20;
 const SEED: u64 = 7;
-const CELLS: u64 = 6;
+/// Kills while it would have gone on for an hour, so that its end is the kill's doing…
+const KILLS_BEFORE_THE_END: u32 = 16;
+/// …and about the end of a short run, when the record is finished and the report printed.
+const KILLS_ABOUT_THE_END: u32 = 4;
+const ENDLESS: u64 = 1000;
+const SHORT: u64 = 2;
+const CELLS_OF_A_ROUND: u64 = 3;
 
 const STUDY: &str = r#"
-rounds = 2
 warmup = "0.1s"
 measure = "0.2s"
 sites = ["a", "b"]
@@ -33,9 +37,10 @@ workload = "update_index"
 rtt = ["0.25ms", "1ms", "2ms"]
 "#;
 
-fn start(ground: &Ground, record: &str) -> Child {
+fn start(ground: &Ground, record: &str, rounds: u64) -> Child {
     let study = ground.file("study.toml", STUDY);
-    let mut command = ground.command(&["run", study, "--record", record]);
+    let rounds = rounds.to_string();
+    let mut command = ground.command(&["run", study, "--record", record, "--rounds", &rounds]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("the program")
 }
@@ -55,29 +60,60 @@ enum Victim {
 fn lab_kill_at_twenty_random_moments_leaves_nothing() {
     on_ground("kill at twenty random moments", |ground| {
         let begin = Instant::now();
-        let mut whole = start(ground, "whole.acklab");
+        let mut whole = start(ground, "whole.acklab", SHORT);
+        wait_for_record(ground, &mut whole, "whole.acklab");
+        let first_cell = begin.elapsed();
         assert!(whole.wait().expect("an end").success());
         let length = begin.elapsed();
         ground.nothing_left();
         let mut random = ChaCha8Rng::seed_from_u64(SEED);
+        // One in each part of the time, so that none is left out.
+        let mut moments = |count: u32, from: Duration, to: Duration| -> Vec<Duration> {
+            let mut share = |at: u32| (f64::from(at) + random.random::<f64>()) / f64::from(count);
+            (0..count)
+                .map(|at| from + (to - from).mul_f64(share(at)))
+                .collect()
+        };
+        let long = moments(
+            KILLS_BEFORE_THE_END,
+            Duration::ZERO,
+            first_cell.mul_f64(1.6),
+        );
+        let late = moments(
+            KILLS_ABOUT_THE_END,
+            length.mul_f64(0.9),
+            length.mul_f64(1.05),
+        );
+        let all = long.iter().map(|moment| (ENDLESS, moment));
+        let all = all.chain(late.iter().map(|moment| (SHORT, moment)));
         let mut records = 0;
-        for number in 0..KILLS {
-            // One in each twentieth of the run, so that no part of it is left out.
-            let moment = (f64::from(number) + random.random::<f64>()) / f64::from(KILLS);
-            let victim = [Victim::FrontEnd, Victim::Everyone, Victim::First][number as usize % 3];
+        for (number, (rounds, moment)) in all.enumerate() {
+            let victim = [Victim::FrontEnd, Victim::Everyone, Victim::First][number % 3];
             let record = format!("{number}.acklab");
-            kill_at(ground, &record, length.mul_f64(moment), victim);
-            records += u64::from(is_whole_or_absent(ground, &record));
+            kill_at(ground, start(ground, &record, rounds), *moment, victim);
+            records += u32::from(is_whole_or_absent(ground, &record, rounds));
         }
+        let kills = KILLS_BEFORE_THE_END + KILLS_ABOUT_THE_END;
         assert!(
-            (1..u64::from(KILLS)).contains(&records),
+            (1..kills).contains(&records),
             "{records} records: moments all alike"
         );
     });
 }
 
-fn kill_at(ground: &Ground, record: &str, delay: Duration, victim: Victim) {
-    let mut child = start(ground, record);
+fn wait_for_record(ground: &Ground, child: &mut Child, record: &str) {
+    let begin = Instant::now();
+    while !ground.work.join(record).exists() {
+        assert!(begin.elapsed() < PATIENCE, "no record");
+        assert!(
+            child.try_wait().expect("a status").is_none(),
+            "ended without a record"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill_at(ground: &Ground, mut child: Child, delay: Duration, victim: Victim) {
     std::thread::sleep(delay); // the moment is the test
     let front = Pid::from_raw(child.id() as i32);
     let inner = inner_pids(ground, victim);
@@ -133,14 +169,15 @@ fn wait_for_no_process(ground: &Ground) {
 }
 
 /// A record that is there can be read and holds whole measurements only; nothing lies beside it.
-fn is_whole_or_absent(ground: &Ground, record: &str) -> bool {
+fn is_whole_or_absent(ground: &Ground, record: &str, rounds: u64) -> bool {
     let path = ground.work.join(record);
     if path.exists() {
         let report = ground.json(record);
         let count = report["measurements"].as_u64().expect("a count");
-        assert!((1..=CELLS).contains(&count), "{count}");
+        let all = rounds * CELLS_OF_A_ROUND;
+        assert!((1..=all).contains(&count), "{count}");
         let is_finished = report["finished"] == true;
-        assert!(!is_finished || count == CELLS, "finished with {count}");
+        assert!(!is_finished || count == all, "finished with {count}");
         check_measured(&report, count);
     }
     assert_eq!(beside(&ground.work, record), Vec::<String>::new());
@@ -177,30 +214,17 @@ fn beside(folder: &Path, record: &str) -> Vec<String> {
 #[test]
 fn lab_interrupt_keeps_finished_cells() {
     on_ground("interrupt", |ground| {
-        let mut child = start(ground, "r.acklab");
-        let begin = Instant::now();
-        while !ground.work.join("r.acklab").exists() {
-            assert!(begin.elapsed() < PATIENCE, "no record");
-            assert!(
-                child.try_wait().expect("a status").is_none(),
-                "ended without a record"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let mut child = start(ground, "r.acklab", ENDLESS);
+        wait_for_record(ground, &mut child, "r.acklab");
         kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("a request to stop");
         assert_eq!(child.wait().expect("an end").code(), Some(130));
         ground.nothing_left();
-        assert!(is_whole_or_absent(ground, "r.acklab"));
+        assert!(is_whole_or_absent(ground, "r.acklab", ENDLESS));
         let report = ground.json("r.acklab");
         assert_eq!(report["finished"], false);
-        assert!(
-            report["measurements"].as_u64() < Some(CELLS),
-            "{}",
-            report["measurements"]
-        );
         let text = ground.run(&["report", "r.acklab"]).good();
         assert!(
-            text.contains("PARTIAL") && text.contains("of 6 measurements"),
+            text.contains("PARTIAL") && text.contains("of 3000 measurements"),
             "{text}"
         );
     });
@@ -210,7 +234,7 @@ fn lab_interrupt_keeps_finished_cells() {
 #[test]
 fn lab_interrupt_before_the_first_cell_leaves_no_record() {
     on_ground("interrupt early", |ground| {
-        let mut child = start(ground, "r.acklab");
+        let mut child = start(ground, "r.acklab", SHORT);
         let begin = Instant::now();
         let has_pid = |folder: &std::path::PathBuf| ground.first_pid(folder).is_some();
         while !ground.run_folders().iter().any(has_pid) {
