@@ -141,7 +141,11 @@ impl Node {
         Ok(())
     }
 
-    /// Waits until the server accepts connections.
+    /// Waits until the server accepts connections, the load's user's too.
+    ///
+    /// That login makes the server remember its password's digest: with `caching_sha2_password`
+    /// every later one is the short one, as on a server in use, and clients that cannot do the
+    /// long one get in as well.
     ///
     /// # Errors
     /// A breakdown with its last log lines if it ends or takes too long.
@@ -149,26 +153,26 @@ impl Node {
         let start = Instant::now();
         loop {
             self.check_alive("start")?;
-            if let Ok(admin) = Admin::connect(&self.socket()) {
-                self.admin = Some(admin);
-                return self.remember_load_user();
-            }
+            let refusal = match self.try_logins() {
+                Ok(admin) => {
+                    self.admin = Some(admin);
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
             if start.elapsed() > START_LIMIT {
-                let status = format!("no connection after {} s", START_LIMIT.as_secs());
+                let seconds = START_LIMIT.as_secs();
+                let status = format!("no connection after {seconds} s: {refusal}");
                 return Err(self.breakdown("start", &status));
             }
             pause(Duration::from_millis(20))?;
         }
     }
 
-    /// Logs the load's user in once, so that the server remembers its password's digest: with
-    /// `caching_sha2_password` every later login is then the short one, as on a server in use, and
-    /// clients that cannot do the long one get in too.
-    fn remember_load_user(&mut self) -> Result<()> {
-        let login = Admin::connect_as(&self.socket(), USER, Some(PASSWORD));
-        login
-            .map(drop)
-            .map_err(|error| self.breakdown("log the load's user in", &error.to_string()))
+    fn try_logins(&self) -> std::result::Result<Admin, mysql::Error> {
+        let admin = Admin::connect(&self.socket())?;
+        Admin::connect_as(&self.socket(), USER, Some(PASSWORD))?;
+        Ok(admin)
     }
 
     /// A breakdown if the server process has ended.

@@ -128,8 +128,16 @@ fn client_reaches_a(ground: &Ground, server: &str) {
 /// The server's own command-line client, which is on the PATH of `exec`.
 fn client(ground: &Ground, server: &str) -> Vec<String> {
     let is_mysql = fetched(ground, server).kept.flavour == Flavour::Mysql;
-    let program = if is_mysql { "mysql" } else { "mariadb" };
-    let mut words = vec![program, "--no-defaults", "-h", "a", "-uacklab", "-packlab"];
+    let name = if is_mysql { "mysql" } else { "mariadb" };
+    let program = format!("/run/acklab/cache/servers/{server}/root/usr/bin/{name}");
+    let mut words = vec![
+        program.as_str(),
+        "--no-defaults",
+        "-h",
+        "a",
+        "-uacklab",
+        "-packlab",
+    ];
     if is_mysql {
         words.push("--ssl-mode=PREFERRED");
     }

@@ -19,6 +19,12 @@ impl Report {
         cell
     }
 
+    /// Whether links were late in any cell.
+    pub fn has_void_cells(&self) -> bool {
+        let cells = self.0["cells"].as_array().expect("cells");
+        cells.iter().any(|cell| cell["rounds_void"] != 0)
+    }
+
     /// The fit of a row, with the client in that site.
     pub fn anatomy(&self, label: &str, client_site: &str) -> &Value {
         let all = self.0["anatomy"].as_array().expect("anatomy");
