@@ -74,6 +74,7 @@ fn drive(rig: &mut Rig, study: &Study, cell: &Cell, into: &mut Measurement) -> R
     start_all(&mut rig.drivers[range.clone()], &jobs)?;
     let outcome = watch(rig, study, cell, range.clone(), into);
     let rest = stop_all(&mut rig.drivers[range])?;
+    rig.used_numbers(cell.mode, rest.unique_next);
     outcome?;
     into.timeline.extend(rest.timeline);
     let replicas = replicas(rig, study, cell);

@@ -28,6 +28,8 @@ pub struct Rig {
     sites: Vec<String>,
     /// CPU rate without load, by lab's index and node: µs/s.
     idle: BTreeMap<usize, BTreeMap<String, f64>>,
+    /// By lab's index: where a workload's unique numbers go on, for its rows stay in the tables.
+    unique_next: BTreeMap<usize, u64>,
 }
 
 impl Rig {
@@ -73,6 +75,7 @@ impl Rig {
             plans,
             sites: study.sites.clone(),
             idle: BTreeMap::new(),
+            unique_next: BTreeMap::new(),
         })
     }
 
@@ -157,6 +160,13 @@ impl Rig {
         Ok(uses_up)
     }
 
+    /// Remembers which unique numbers a load has used on a mode's lab.
+    pub fn used_numbers(&mut self, mode: usize, unique_next: u64) {
+        let index = self.lab_index(mode);
+        let next = self.unique_next.entry(index).or_default();
+        *next = (*next).max(unique_next);
+    }
+
     /// The drivers of a cell, as a range, and what each is to do.
     pub fn jobs(
         &mut self,
@@ -165,6 +175,8 @@ impl Rig {
         round: u32,
     ) -> (Range<usize>, Vec<Job>) {
         let spec = &study.modes[cell.mode];
+        let index = self.lab_index(cell.mode);
+        let unique_from = self.unique_next.get(&index).copied().unwrap_or(0);
         let lab = self.lab(cell.mode);
         let writers: Vec<_> = lab
             .writers(spec)
@@ -194,7 +206,7 @@ impl Rig {
             seed: study.seed ^ (u64::from(round) << 32),
             driver: i,
             drivers: count,
-            unique_from: u64::from(round) << 32,
+            unique_from,
         };
         let jobs = (0..count).zip(&writers).map(job).collect();
         (drivers, jobs)
