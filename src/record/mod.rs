@@ -40,7 +40,7 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Median time of a 4 KiB write + fdatasync where the data directories live.
     pub fsync_us_p50: f64,
-    /// Round-trip time of the emulated links with no delay added.
+    /// What a round trip takes beyond the delays that are set; it is taken off them.
     pub link_floor_us_p50: f64,
 }
 
