@@ -14,12 +14,14 @@ use crate::study::{Distances, Study, Sweep, Workload, slug, units};
 pub use labs::{LabPlan, labs};
 
 /// What a cell takes beside its windows: setting the links, probing them before and after,
-/// connecting, letting replicas catch up, reading counters.
-pub const CELL_OVERHEAD: Duration = Duration::from_millis(700);
+/// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.
+pub const CELL_OVERHEAD: Duration = Duration::from_millis(600);
+/// What more than one connection adds to it, over all modes: replicas that fell behind.
+pub const BACKLOG: Duration = Duration::from_millis(1500);
 /// What it takes to form a lab, whatever its size: joining, schema and rows.
-pub const LAB_FORMING: Duration = Duration::from_secs(6);
+pub const LAB_FORMING: Duration = Duration::from_secs(2);
 /// What each node adds: copying its data directory, starting, recovery.
-pub const NODE_STARTING: Duration = Duration::from_secs(3);
+pub const NODE_STARTING: Duration = Duration::from_secs(2);
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,12 +59,15 @@ pub fn plan(study: &Study) -> Plan {
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
     let measurements: usize = plan.rounds.iter().map(Vec::len).sum();
     let cell = study.warmup + study.measure + CELL_OVERHEAD;
+    let in_rounds = plan.rounds.iter().flatten();
+    let crowded = in_rounds.filter(|&&index| plan.cells[index].connections > 1);
+    let backlog = BACKLOG.mul_f64(crowded.count() as f64);
     let labs = labs(study);
     let forming: Duration = labs
         .iter()
         .map(|lab| LAB_FORMING + NODE_STARTING * lab.nodes)
         .sum();
-    forming + cell.mul_f64(measurements as f64)
+    forming + backlog + cell.mul_f64(measurements as f64)
 }
 
 fn cells(study: &Study) -> Vec<Cell> {

@@ -8,12 +8,16 @@ use crate::lab::node::Node;
 /// Numeric status counters by name.
 pub type Counters = BTreeMap<String, f64>;
 
-/// All numeric counters of a server.
-pub fn read(node: &mut Node) -> Result<Counters> {
+/// All numeric counters of a server. `flush_times` is its dialect's statement for the time spent
+/// in flushes, if it has one.
+pub fn read(node: &mut Node, flush_times: Option<&str>) -> Result<Counters> {
     let mut counters = numeric(node.pairs("SHOW GLOBAL STATUS")?);
     if counters.keys().any(|name| name.starts_with("Gr_")) {
         let sql = "SELECT 'Gr_conflicts_detected', SUM(COUNT_CONFLICTS_DETECTED) \
                    FROM performance_schema.replication_group_member_stats";
+        counters.extend(numeric(node.pairs(sql)?));
+    }
+    if let Some(sql) = flush_times {
         counters.extend(numeric(node.pairs(sql)?));
     }
     Ok(counters)
@@ -45,6 +49,11 @@ pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64>
         }
     };
     let get = |name: &str| changes.get(name).copied();
+    // ps in the performance schema, whose file instruments count a flush as "miscellaneous".
+    for log in ["redo log", "binary log"] {
+        let sum_ps = get(&format!("flush {log}"));
+        add(&format!("flush of the {log}"), sum_ps.map(|ps| ps / 1e6));
+    }
     // µs that transactions waited for a replica's acknowledgement.
     add(
         "semisync acknowledgement",
@@ -97,10 +106,12 @@ mod tests {
         let changed = counters(&[
             ("Rpl_semi_sync_source_tx_wait_time", 3000.0),
             ("wsrep_flow_control_paused_ns", 5_000_000.0),
+            ("flush binary log", 2_000_000_000.0),
         ]);
         let parts = commit_time_us(&changed, 10);
         assert_eq!(parts["semisync acknowledgement"], 300.0);
         assert_eq!(parts["galera flow control"], 500.0);
+        assert_eq!(parts["flush of the binary log"], 200.0);
         assert!(commit_time_us(&changed, 0).is_empty());
     }
 }

@@ -24,8 +24,8 @@ fn built_in_studies_keep_their_time() {
     let [default, quick, full] = ["compare", "compare-quick", "compare-full"].map(built_in);
     assert_eq!(plan(&default).cells.len(), 30);
     assert!(
-        minutes(&default) <= 7.0,
-        "{} min of 8, one spare",
+        minutes(&default) <= 7.6,
+        "{} min of 8, nearly half of one spare",
         minutes(&default)
     );
     assert_eq!(plan(&quick).cells.len(), 18);

@@ -111,7 +111,7 @@ fn watch(
     let lab = rig.lab(cell.mode);
     begin.until(&end, lab, replicas.clone(), into);
     take_status(&status_before, &status_after, lab.nodes[0].site(), into);
-    into.lag = lag::measure(lab, replicas)?;
+    into.lag = lag::measure(lab, replicas, study.measure)?;
     Ok(())
 }
 
@@ -151,7 +151,7 @@ fn iterate(rig: &mut Rig, study: &Study, cell: &Cell, into: &mut Measurement) ->
     let lab = rig.lab(cell.mode);
     begin.until(&end, lab, replicas.clone(), into);
     take_status(&status_before, &status_after, lab.nodes[0].site(), into);
-    into.lag = lag::measure(lab, replicas.clone())?;
+    into.lag = lag::measure(lab, replicas.clone(), study.measure)?;
     lag::catch_up(lab, replicas, &mut into.lag)
 }
 

@@ -106,9 +106,10 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
 
 /// The servers' own counters of all nodes of a lab.
 pub fn read_status(lab: &mut Lab) -> Result<BTreeMap<String, status::Counters>> {
+    let flush_times = lab.program.dialect().optional("flush_times");
     let read = |node: &mut crate::lab::node::Node| {
         let name = node.site().to_owned();
-        Ok((name, status::read(node)?))
+        Ok((name, status::read(node, flush_times)?))
     };
     lab.nodes.iter_mut().map(read).collect()
 }
