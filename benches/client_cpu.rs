@@ -167,7 +167,7 @@ fn run_acklab(address: SocketAddr) -> u64 {
     let job = Job {
         targets: vec![address],
         user: "root".to_owned(),
-        password: String::new(),
+        password: "".into(),
         database: DATABASE.to_owned(),
         tls: false,
         workload: workload(),
@@ -176,6 +176,8 @@ fn run_acklab(address: SocketAddr) -> u64 {
         driver: 0,
         drivers: 1,
         unique_from: 0,
+        rate_per_s: None,
+        guest: None,
     };
     driver.start(&job).expect("a running load");
     std::thread::sleep(RUN);

@@ -9,19 +9,41 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Distances, Study, Sweep, Workload, slug, units};
+use crate::study::fault::Fault;
+use crate::study::mode::Family;
+use crate::study::network::HANDSHAKES;
+use crate::study::{
+    Disks, Distances, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
+};
 
 pub use labs::{LabPlan, labs};
 
 /// What a cell takes beside its windows: setting the links, probing them before and after,
 /// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.
 pub const CELL_OVERHEAD: Duration = Duration::from_millis(600);
-/// What more than one connection adds to it, over all modes: replicas that fell behind.
-pub const BACKLOG: Duration = Duration::from_millis(1500);
+/// What more than one connection adds to it in modes whose replicas can fall behind.
+pub const BACKLOG: Duration = Duration::from_millis(2_200);
+/// A load, a loss of power and a recovery.
+pub const POWER_CUT: Duration = Duration::from_secs(6);
+/// The same where nodes of a cluster are lost, and join again.
+pub const CLUSTER_CUT: Duration = Duration::from_secs(20);
 /// What it takes to form a lab, whatever its size: joining, schema and rows.
 pub const LAB_FORMING: Duration = Duration::from_secs(2);
 /// What each node adds: copying its data directory, starting, recovery.
 pub const NODE_STARTING: Duration = Duration::from_secs(2);
+/// What starting a lab anew with other variables takes, and what each of its servers adds.
+pub const LAB_RESTARTING: Duration = Duration::from_millis(500);
+pub const NODE_RESTARTING: Duration = Duration::from_millis(1_500);
+/// A row loaded before an iteration of mysqlslap, by a single connection,
+pub const LOADED_ROW: Duration = Duration::from_micros(1_200);
+/// one of its queries, with many connections at work,
+pub const QUERY: Duration = Duration::from_micros(800);
+/// and each row that one of its scans sends back.
+pub const SCANNED_ROW: Duration = Duration::from_nanos(4_000);
+/// What emulated disks add to a cell: setting them, probing them before and after.
+pub const DISK_OVERHEAD: Duration = Duration::from_millis(600);
+/// What its emulated disk adds to a node: an image, a file system, a slower copy of its data.
+pub const DISK_MAKING: Duration = Duration::from_millis(1_500);
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,42 +54,165 @@ pub struct Cell {
     pub mode: usize,
     pub workload: Workload,
     pub connections: u32,
+    /// Transactions offered each second; `None` for a closed loop.
+    #[serde(default)]
+    pub rate_per_s: Option<u32>,
     pub distances: Distances,
+    /// The nodes' disks, where they are emulated.
+    #[serde(default)]
+    pub disks: Option<Disks>,
     pub client_site: String,
+    /// The measured window, where it is not the study's.
+    #[serde(default)]
+    pub measure: Option<Duration>,
+    /// Measured in so many rounds from the first on; `None` for all.
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// How long servers and disks are watched after the load.
+    #[serde(default)]
+    pub watch_after: Option<Duration>,
+}
+
+impl Cell {
+    /// Its measured window.
+    pub fn window(&self, study: &Study) -> Duration {
+        self.measure.unwrap_or(study.measure)
+    }
+
+    /// In how many rounds it is measured.
+    pub fn rounds(&self, study: &Study) -> u32 {
+        self.rounds.unwrap_or(study.rounds).min(study.rounds)
+    }
 }
 
 /// What is measured, in which order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// In the order of the tables: by sweep, workload, connections, client site, distances, and
-    /// last by mode.
+    /// In the order of the tables: by sweep, workload, connections, rate, client site, distances,
+    /// disks, and last by mode.
     pub cells: Vec<Cell>,
-    /// Each round holds the index of every cell once.
+    /// Each round holds the index of every cell once, but for cells of fewer rounds.
     pub rounds: Vec<Vec<usize>>,
 }
 
 /// The cells of a study, and its rounds in the order that its seed gives.
 pub fn plan(study: &Study) -> Plan {
     let cells = cells(study);
-    let round = |number| shuffled_round(&cells, study.modes.len(), study.seed, number);
+    let round = |number| {
+        let mut round = shuffled_round(&cells, study.modes.len(), study.seed, number);
+        round.retain(|&index| number < cells[index].rounds(study));
+        round
+    };
     let rounds = (0..study.rounds).map(round).collect();
     Plan { cells, rounds }
 }
 
 /// How long a study will take, from the first lab to the last cell, with servers already fetched.
-/// mysqlslap's manner runs a number of queries, not a window: such cells are counted as windows.
+/// mysqlslap's manner runs a number of queries, not a window: see [`LOADED_ROW`] and below it.
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
-    let measurements: usize = plan.rounds.iter().map(Vec::len).sum();
-    let cell = study.warmup + study.measure + CELL_OVERHEAD;
-    let in_rounds = plan.rounds.iter().flatten();
-    let crowded = in_rounds.filter(|&&index| plan.cells[index].connections > 1);
-    let backlog = BACKLOG.mul_f64(crowded.count() as f64);
+    let on_disk = match study.images {
+        Some(_) => DISK_MAKING,
+        None => Duration::ZERO,
+    };
     let labs = labs(study);
     let forming: Duration = labs
         .iter()
-        .map(|lab| LAB_FORMING + NODE_STARTING * lab.nodes)
+        .map(|lab| LAB_FORMING + (NODE_STARTING + on_disk) * started(lab))
         .sum();
-    forming + backlog + cell.mul_f64(measurements as f64)
+    let restarting: Duration = labs.iter().map(|lab| restarting(study, lab)).sum();
+    forming + steps(study, plan).iter().sum::<Duration>() + restarting * study.rounds
+}
+
+/// How long each measurement will take, in their order, and each power cut after them.
+pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
+    let measurements = plan.rounds.iter().flatten();
+    let measuring = measurements.map(|&index| cell_time(study, &plan.cells[index]));
+    let cuts = losses(study)
+        .flat_map(|fault| std::iter::repeat_n(cut_time(fault), study.power_cuts as usize));
+    measuring.chain(cuts).collect()
+}
+
+fn cell_time(study: &Study, cell: &Cell) -> Duration {
+    let backlog = match has_backlog(study, cell) {
+        true => BACKLOG,
+        false => Duration::ZERO,
+    };
+    let on_disks = match study.images {
+        Some(_) => DISK_OVERHEAD,
+        None => Duration::ZERO,
+    };
+    let beside = shaking_hands(study, cell) + cell.watch_after.unwrap_or_default();
+    load_time(study, cell) + backlog + CELL_OVERHEAD + on_disks + beside
+}
+
+/// What it takes a lab in each round to give its servers each variant's variables; as if none of
+/// these could be set under running servers.
+fn restarting(study: &Study, lab: &LabPlan) -> Duration {
+    let servers = if lab.family.copies_volume() {
+        1
+    } else {
+        lab.nodes
+    };
+    let once = LAB_RESTARTING + NODE_RESTARTING * servers;
+    match lab.variants(study).count() {
+        0 => Duration::ZERO,
+        _ => once * lab.modes.len() as u32,
+    }
+}
+
+/// Warm-up and window, or all iterations of mysqlslap with their reloads.
+fn load_time(study: &Study, cell: &Cell) -> Duration {
+    let Workload::Mysqlslap {
+        load,
+        write_number,
+        number_of_queries,
+        iterations,
+        ..
+    } = &cell.workload
+    else {
+        return study.warmup + cell.window(study);
+    };
+    let query = match load {
+        MysqlslapLoad::Read => SCANNED_ROW * *write_number,
+        MysqlslapLoad::Mixed => QUERY + SCANNED_ROW * *write_number / 2,
+        _ => QUERY,
+    };
+    (LOADED_ROW * *write_number + query * *number_of_queries) * *iterations
+}
+
+/// TCP handshakes before and after a window, one after another.
+fn shaking_hands(study: &Study, cell: &Cell) -> Duration {
+    let writer = study.sites.first().filter(|_| study.handshakes);
+    let rtt = writer.map(|writer| {
+        let between = cell.distances.rtt(&cell.client_site, writer);
+        between.unwrap_or(study.network.rtt_within_site)
+    });
+    rtt.unwrap_or_default() * 2 * HANDSHAKES as u32
+}
+
+/// What befalls any mode then.
+fn losses(study: &Study) -> impl Iterator<Item = Fault> {
+    study.modes.iter().flat_map(move |spec| study.losses(spec))
+}
+
+/// A load, a loss and what follows.
+pub fn cut_time(fault: Fault) -> Duration {
+    match fault {
+        Fault::NodeLoss { .. } | Fault::ClusterLoss { .. } => CLUSTER_CUT,
+        _ => POWER_CUT,
+    }
+}
+
+/// Servers that somebody else runs need not be started.
+fn started(lab: &LabPlan) -> u32 {
+    match lab.family {
+        Family::Endpoint => 0,
+        _ => lab.nodes,
+    }
+}
+
+fn has_backlog(study: &Study, cell: &Cell) -> bool {
+    cell.connections > 1 && !study.modes[cell.mode].mode.has_one_server()
 }
 
 fn cells(study: &Study) -> Vec<Cell> {
@@ -86,28 +231,32 @@ fn cells(study: &Study) -> Vec<Cell> {
 }
 
 fn is_same_point(a: &Cell, b: &Cell) -> bool {
-    (a.mode, a.connections) == (b.mode, b.connections)
-        && (&a.workload, &a.distances) == (&b.workload, &b.distances)
-        && a.client_site == b.client_site
+    (a.mode, a.connections, a.rate_per_s) == (b.mode, b.connections, b.rate_per_s)
+        && (&a.workload, &a.distances, &a.disks) == (&b.workload, &b.distances, &b.disks)
+        && (&a.client_site, a.measure, a.watch_after) == (&b.client_site, b.measure, b.watch_after)
 }
 
 fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
     let mut cells = Vec::new();
     for workload in &sweep.workloads {
-        for &connections in &sweep.connections {
+        for (connections, rate_per_s) in pressures(sweep) {
             for client_site in &sweep.client_sites {
                 for distances in &sweep.distances {
-                    for (mode, spec) in study.modes.iter().enumerate() {
-                        let client = client_site.as_str();
-                        let id = id(&spec.label, workload, connections, client, distances);
-                        cells.push(Cell {
-                            id,
-                            mode,
+                    for disks in points_of(&sweep.disks) {
+                        let cell = Cell {
+                            id: String::new(),
+                            mode: 0,
                             workload: workload.clone(),
                             connections,
+                            rate_per_s,
                             distances: distances.clone(),
+                            disks,
                             client_site: client_site.clone(),
-                        });
+                            measure: sweep.measure,
+                            rounds: sweep.rounds,
+                            watch_after: sweep.watch_after,
+                        };
+                        cells.extend(of_modes(study, sweep, &cell));
                     }
                 }
             }
@@ -116,22 +265,70 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
     cells
 }
 
-fn id(
-    label: &str,
-    workload: &Workload,
-    connections: u32,
-    client_site: &str,
-    distances: &Distances,
-) -> String {
+/// Every number of connections with every rate; without rates closed loops.
+fn pressures(sweep: &Sweep) -> Vec<(u32, Option<u32>)> {
+    let rates = match sweep.rates_per_s.as_slice() {
+        [] => vec![None],
+        rates => rates.iter().copied().map(Some).collect(),
+    };
+    let with_rates = |&connections| rates.iter().map(move |&rate| (connections, rate));
+    sweep.connections.iter().flat_map(with_rates).collect()
+}
+
+/// All points of the axis of disks: one without any where none is emulated.
+fn points_of(disks: &[Disks]) -> Vec<Option<Disks>> {
+    match disks {
+        [] => vec![None],
+        _ => disks.iter().cloned().map(Some).collect(),
+    }
+}
+
+/// A point as a cell of each mode that the sweep has.
+fn of_modes(study: &Study, sweep: &Sweep, point: &Cell) -> Vec<Cell> {
+    let cell = |(mode, spec): (usize, &ModeSpec)| Cell {
+        id: id(&spec.label, point),
+        mode,
+        ..point.clone()
+    };
+    let modes = study.modes.iter().enumerate();
+    modes
+        .filter(|(_, spec)| sweep.has_mode(&spec.label))
+        .map(cell)
+        .collect()
+}
+
+fn id(label: &str, point: &Cell) -> String {
+    let distances = &point.distances;
     let equal = distances
         .equal_rtt()
         .filter(|rtt| distances.label == units::show(*rtt));
     let apart = equal.map_or_else(|| slug(&distances.label), units::show_compact);
-    let load = slug(&workload.label_in_full());
+    let load = slug(&point.workload.label_in_full());
+    let disks = point.disks.as_ref().map(disks_part).unwrap_or_default();
+    let rate = point.rate_per_s.map(|rate| format!("-{rate}ps"));
+    let span = |word: &str, span: Option<Duration>| {
+        let span = span.map(units::show_compact);
+        span.map(|span| format!("/{word}-{span}"))
+            .unwrap_or_default()
+    };
+    let window = span("for", point.measure);
+    let watched = span("watched-after", point.watch_after);
     format!(
-        "{}/{load}/{connections}c/{client_site}/{apart}",
-        slug(label)
+        "{}/{load}/{}c{}/{}/{apart}{disks}{window}{watched}",
+        slug(label),
+        point.connections,
+        rate.unwrap_or_default(),
+        point.client_site
     )
+}
+
+/// `/flush1ms`, where that is all that the disks do.
+fn disks_part(disks: &Disks) -> String {
+    let only = disks
+        .only_flush()
+        .filter(|flush| disks.label == format!("flush {}", units::show(*flush)));
+    let part = only.map(|flush| format!("flush{}", units::show_compact(flush)));
+    format!("/{}", part.unwrap_or_else(|| slug(&disks.label)))
 }
 
 /// `id`, or with a number if it is taken: labels that a study file may not hold (slugs alike) can

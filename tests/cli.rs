@@ -3,16 +3,22 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-const VERBS: [&str; 10] = [
-    "compare", "run", "report", "servers", "check", "up", "exec", "sql", "status", "down",
+const VERBS: [&str; 11] = [
+    "compare", "run", "studies", "report", "servers", "check", "up", "exec", "sql", "status",
+    "down",
 ];
 
-fn acklab(cache: &Path, arguments: &[&str]) -> Output {
+fn command(cache: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
     command
         .args(arguments)
         .env("ACKLAB_CACHE", cache)
         .current_dir(cache);
+    command
+}
+
+fn acklab(cache: &Path, arguments: &[&str]) -> Output {
+    let mut command = command(cache, arguments);
     command.output().expect("the program")
 }
 
@@ -59,6 +65,11 @@ fn what_is_unknown_is_a_mistake() {
         (&["compere"][..], "compere"),
         (&["compare", "--quik"], "--quik"),
         (&["compare", "--quick", "--full"], "--full"),
+        (&["run", "compare", "--quick"], "[quick]"),
+        (
+            &["report", "x", "--charts", "y", "--format", "csv"],
+            "--charts",
+        ),
         (&["run"], "STUDY"),
         (&["run", "comparee"], "comparee"),
         (&["run", "compare", "--measure", "2"], "250us"),
@@ -84,6 +95,55 @@ fn a_report_wants_a_record() {
 }
 
 #[test]
+fn studies_are_listed_with_their_minutes() {
+    let (code, out, err) = run(&["studies"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let line = |name: &str| {
+        let found = out
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(name));
+        found
+            .unwrap_or_else(|| panic!("{name} is not in\n{out}"))
+            .split_whitespace()
+    };
+    for name in [
+        "gmo-innodb-cluster-2022",
+        "group-commit",
+        "clouds-2015",
+        "group-replication-2017",
+        "gmo-galera-2022",
+    ] {
+        let minutes: Vec<f64> = line(name)
+            .skip(1)
+            .take(2)
+            .map(|n| n.parse().unwrap())
+            .collect();
+        let [whole, quick] = minutes[..] else {
+            panic!("{out}")
+        };
+        assert!(
+            whole <= 45.0 && quick <= 5.0 && quick < whole,
+            "{name}: {whole} {quick}"
+        );
+    }
+    assert_eq!(line("compare").nth(2), Some("–"));
+    assert!(out.contains("also sync-binlog-group-commit-2012"), "{out}");
+}
+
+#[test]
+fn a_built_in_study_is_printed_to_begin_with() {
+    let (code, out, err) = run(&["studies", "clouds-2015"]);
+    assert_eq!((code, &err[..]), (Some(0), ""));
+    assert_eq!(out, include_str!("../studies/clouds-2015.toml"));
+    let (code, out, err) = run(&["studies", "clouds-2014"]);
+    assert_eq!((code, &out[..]), (Some(2), ""));
+    assert!(
+        err.contains("given clouds-2014") && err.contains("clouds-2015"),
+        "{err}"
+    );
+}
+
+#[test]
 fn check_says_what_this_machine_can_do() {
     let (code, out, err) = run(&["check"]);
     assert_eq!(err, "");
@@ -96,6 +156,11 @@ fn check_says_what_this_machine_can_do() {
         "clock",
         "fsync",
         "apt",
+        "npm",
+        "mvn",
+        "FUSE",
+        "loop",
+        "ext4",
     ] {
         let is_it = |line: &str| line.split_whitespace().nth(1) == Some(what);
         assert!(out.lines().any(is_it), "{what} is not in\n{out}");
@@ -117,13 +182,40 @@ fn check_says_what_this_machine_can_do() {
 fn servers_are_listed_with_their_state() {
     let (code, out, err) = run(&["servers"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    let line = out
-        .lines()
-        .find(|line| line.trim_start().starts_with("mysql "));
+    let line = |server: &str| {
+        let mut lines = out.lines().map(str::trim);
+        let found = lines.find(|line| line.split_whitespace().next() == Some(server));
+        found.unwrap_or_else(|| panic!("{server} is not in\n{out}"))
+    };
+    assert!(line("mysql").contains("not fetched"), "{out}");
+    // What is known of a server before it is fetched.
+    let old = line("mysql-5.5");
     assert!(
-        line.is_some_and(|line| line.contains("not fetched")),
+        old.contains("5.5.9") && old.contains("maven") && old.ends_with(" single mirror quorum"),
         "{out}"
     );
+    let newer = line("mysql-5.6");
+    assert!(
+        newer.contains("npm") && newer.ends_with(" single async mirror quorum"),
+        "{out}"
+    );
+}
+
+#[test]
+fn fetching_without_its_client_names_the_package() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (server, advice) in [
+        ("mysql-5.6", "apt-get install npm"),
+        ("mysql-5.5", "apt-get install maven"),
+    ] {
+        let mut command = command(folder.path(), &["servers", "install", server]);
+        let output = command.env("PATH", folder.path()).output().expect("acklab");
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains(advice), "{err}");
+        let left = std::fs::read_dir(folder.path().join("servers")).expect("servers");
+        assert_eq!(left.count(), 0, "something half-done was left");
+    }
 }
 
 #[test]

@@ -20,13 +20,15 @@ fn text_of(path: &str) -> String {
 
 /// Every document, by its path below the root.
 fn documents() -> Vec<(String, String)> {
-    let names = ["", "docs/"].into_iter().flat_map(|folder| {
-        let entries = fs::read_dir(root().join(folder)).expect("a folder of documents");
-        entries.map(move |entry| {
-            let name = entry.expect("an entry").file_name();
-            format!("{folder}{}", name.to_string_lossy())
-        })
-    });
+    let names = ["", "docs/", "docs/studies/"]
+        .into_iter()
+        .flat_map(|folder| {
+            let entries = fs::read_dir(root().join(folder)).expect("a folder of documents");
+            entries.map(move |entry| {
+                let name = entry.expect("an entry").file_name();
+                format!("{folder}{}", name.to_string_lossy())
+            })
+        });
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
     names.sort();
     let read = |name: String| {
@@ -193,12 +195,14 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 6] {
-    use Flag::{Downgraded, Drifted, Errors, HostBound, LateLinks, NoRows};
+fn flags() -> [Flag; 10] {
+    use Flag::*;
     match HostBound {
-        HostBound | Drifted | Downgraded | Errors | NoRows | LateLinks => {
-            [HostBound, Drifted, Downgraded, Errors, NoRows, LateLinks]
-        }
+        HostBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows | LateLinks
+        | LateDisks | Behind => [
+            HostBound, Drifted, Downgraded, Degraded, Overloaded, Errors, NoRows, LateLinks,
+            LateDisks, Behind,
+        ],
     }
 }
 

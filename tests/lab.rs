@@ -6,8 +6,22 @@
 
 mod common;
 
+#[path = "lab/after.rs"]
+mod after;
 #[path = "lab/breakdowns.rs"]
 mod breakdowns;
+#[path = "lab/certificates.rs"]
+mod certificates;
+#[path = "lab/copies.rs"]
+mod copies;
+#[path = "lab/disk.rs"]
+mod disk;
+#[path = "lab/endpoint_days.rs"]
+mod endpoint_days;
+#[path = "lab/endpoints.rs"]
+mod endpoints;
+#[path = "lab/fronts.rs"]
+mod fronts;
 #[path = "lab/ground.rs"]
 mod ground;
 #[path = "lab/kills.rs"]
@@ -16,13 +30,21 @@ mod kills;
 mod link;
 #[path = "lab/load.rs"]
 mod load;
+#[path = "lab/memory.rs"]
+mod memory;
 #[path = "lab/mistakes.rs"]
 mod mistakes;
 #[path = "lab/modes.rs"]
 mod modes;
+#[path = "lab/old.rs"]
+mod old;
+#[path = "lab/power.rs"]
+mod power;
 #[path = "lab/report.rs"]
 mod report;
 #[path = "lab/studies.rs"]
 mod studies;
 #[path = "lab/tarball.rs"]
 mod tarball;
+#[path = "lab/vary.rs"]
+mod vary;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::interval::{Estimate, Noise, estimate, median};
 use super::summary::{
-    CellSummary, CpuPerCommit, LagSummary, PairOfSites, Per, Percentiles, ReplicaCpu, Traffic,
+    ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, LagSummary, PairOfSites, Per,
+    Percentiles, ReplicaCpu, Traffic,
 };
-use super::{flags, terms};
+use super::{activity, applied, disks, endpoints, flags, terms, timeline};
 use crate::plan::Cell;
 use crate::record::store::Record;
-use crate::record::{Header, Measurement, histogram};
+use crate::record::{DiskUse, Header, Measurement, histogram};
 
 /// Samples that must lie beyond a percentile for it to be given.
 const BEYOND: f64 = 10.0;
@@ -33,6 +34,9 @@ const COUNTERS: [&str; 12] = [
 /// A cell's measurements, with what is needed to read them.
 struct Rounds<'a> {
     per: Per,
+    warmup_s: f64,
+    /// Whether the cell was to be long enough to be looked at second by second.
+    is_long: bool,
     /// All, and those that are not void.
     all: Vec<&'a Measurement>,
     sound: Vec<&'a Measurement>,
@@ -48,13 +52,27 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let rounds = Rounds::of(record, index);
     let named = named(&record.header, &record.header.cells[index]);
     let ratio = ratio(record, index);
+    let flush = disks::flush_times(&rounds.sound);
+    let is_ours = record.header.endpoints.is_empty();
+    let by_round = by_round(&rounds, is_ours);
+    // Of replicas that somebody else runs nobody has seen whether they count what they apply.
     CellSummary {
         rounds: rounds.sound.len() as u32,
         rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
         rtt_us_got: rounds.median_of(mean_rtt_us),
         rtts_us: pairs(&rounds.sound),
+        flush_us_asked: flush.asked,
+        flush_us_got: flush.got,
+        flush_us_floor: flush.floor,
         per: rounds.per,
-        throughput_per_s: rounds.estimate_of(|m| throughput(m, rounds.per)),
+        throughput_per_s: over(&by_round.throughput_per_s),
+        applied_per_s: over(&by_round.applied_per_s),
+        applied_share: rounds.estimate_of(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
+        lag_state: applied::lag_state(&rounds.sound, rounds.per, rounds.warmup_s)
+            .filter(|_| is_ours),
+        unevenness: over(&by_round.unevenness),
+        dips: timeline::dips_of_rounds(&rounds.all_steady()),
+        usd_per_million_queries: rounds.estimate_of(|m| usd_per_million(record, index, m)),
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
@@ -63,17 +81,49 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         cpu_us_per_s_idle: idle(&rounds.sound),
         bytes_per_commit: traffic(&rounds, |link| link.bytes),
         packets_per_commit: traffic(&rounds, |link| link.packets),
+        flushes_per_commit: rounds.of_disks(|disk| disk.flushes as f64),
+        commits_per_flush: disks::commits_per_flush(&rounds.sound, rounds.per),
+        reads_per_commit: rounds.of_disks(|disk| disk.reads as f64),
+        writes_per_commit: rounds.of_disks(|disk| disk.writes as f64),
+        bytes_read_per_commit: rounds.of_disks(|disk| disk.bytes_read as f64),
+        bytes_written_per_commit: rounds.of_disks(|disk| disk.bytes_written as f64),
+        flush_time_us_per_commit: rounds.of_disks(|disk| disk.flush_time_us),
+        disk_cpu_us_per_commit: rounds.of_disks(|disk| disk.cpu_us),
+        disk_busy_share: rounds.median_of(disks::busy_share),
+        degraded_s: disks::degraded_s(&rounds.sound),
         lag_ms: lags(&rounds.sound),
         commit_time_us: medians_by_name(&rounds.sound, |m| m.commit_time_us.clone()),
         server_counters: counters(&rounds.sound),
-        run_s: rounds.estimate_of(|m| median_of_iterations(m, |i| i.seconds)),
+        run_s: over(&by_round.run_s),
+        iterations_s: extremes(&rounds.sound),
         connect_share: rounds
             .median_of(|m| median_of_iterations(m, |i| i.connect_seconds / i.seconds)),
+        after_load: activity::after_load(&rounds.sound),
+        handshakes_us: endpoints::handshakes(&rounds.sound),
+        counters_per_commit: endpoints::counters(record, index, &rounds.sound, rounds.per),
         host_busy: rounds.median_of(|m| Some(flags::busy_share(m))),
         errors: errors(&rounds.sound),
         flags: flags::count(&rounds.all, rounds.per),
+        by_round,
         ..named
     }
+}
+
+fn by_round(rounds: &Rounds, is_ours: bool) -> ByRound {
+    ByRound {
+        throughput_per_s: rounds.by_round(|m| throughput(m, rounds.per)),
+        applied_per_s: rounds
+            .by_round(|m| applied::per_s(m, rounds.per, rounds.warmup_s).filter(|_| is_ours)),
+        unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
+        run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
+        p95_us: rounds.by_round(|m| latency(&[m]).p95),
+    }
+}
+
+/// What multiplies, over all rounds.
+fn over(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
+    let values: Vec<f64> = by_round.values().copied().collect();
+    estimate(&values, Noise::Multiplies)
 }
 
 /// What is known of a cell before it is measured.
@@ -88,9 +138,14 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         baseline: spec.baseline.clone(),
         peer_at_ack: terms::peer_at_ack(spec),
         client_site: cell.client_site.clone(),
-        workload: cell.workload.label(),
+        workload: workload(cell),
+        workload_in_full: at_its_rate(cell, cell.workload.label_in_full()),
         connections: cell.connections,
+        offered_per_s: cell.rate_per_s,
         distances: cell.distances.label.clone(),
+        disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
+        measure_s: cell.window(&header.study).as_secs_f64(),
+        watch_after_s: cell.watch_after.map(|span| span.as_secs_f64()),
         rtt_us_asked: cell
             .distances
             .equal_rtt()
@@ -99,21 +154,61 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
     }
 }
 
+/// What the cell is called by its load: `update_index`, `update_index at 500/s`.
+pub fn workload(cell: &Cell) -> String {
+    at_its_rate(cell, cell.workload.label())
+}
+
+fn at_its_rate(cell: &Cell, label: String) -> String {
+    match cell.rate_per_s {
+        Some(rate_per_s) => format!("{label} at {rate_per_s}/s"),
+        None => label,
+    }
+}
+
 impl<'a> Rounds<'a> {
     fn of(record: &'a Record, index: usize) -> Self {
         let of_cell = record.measurements.iter().filter(|m| m.cell == index);
         let all: Vec<&Measurement> = of_cell.collect();
-        let sound = all.iter().copied().filter(|m| !flags::is_void(m)).collect();
-        let per = terms::per(&record.header.cells[index].workload);
-        Rounds { per, all, sound }
+        let sound = all.iter().copied().filter(|m| !m.is_void()).collect();
+        let cell = &record.header.cells[index];
+        let per = terms::per(&cell.workload);
+        Rounds {
+            per,
+            warmup_s: record.header.study.warmup.as_secs_f64(),
+            is_long: cell.window(&record.header.study) >= timeline::LONG,
+            all,
+            sound,
+        }
+    }
+
+    fn steady(&self, measurement: &Measurement) -> Vec<(u32, f64)> {
+        match self.is_long {
+            true => timeline::steady(measurement, self.warmup_s, self.per),
+            // Looking for lag can draw out a short cell's load: that is no measured window.
+            false => vec![],
+        }
+    }
+
+    fn all_steady(&self) -> Vec<Vec<(u32, f64)>> {
+        self.sound.iter().map(|m| self.steady(m)).collect()
     }
 
     fn values(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {
         self.sound.iter().filter_map(|m| figure(m)).collect()
     }
 
+    fn by_round(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> BTreeMap<u32, f64> {
+        let in_round = |m: &&Measurement| Some((m.round, figure(m)?));
+        self.sound.iter().filter_map(in_round).collect()
+    }
+
     fn median_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
         median(&self.values(figure))
+    }
+
+    fn of_disks(&self, figure: fn(&DiskUse) -> f64) -> ByRole {
+        disks::per_commit(&self.sound, self.per, figure)
     }
 
     fn estimate_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
@@ -133,11 +228,31 @@ fn rate(count: u64, window_s: f64) -> Option<f64> {
     (window_s > 0.0).then(|| count as f64 / window_s)
 }
 
-fn throughput(measurement: &Measurement, per: Per) -> Option<f64> {
+/// What a million queries cost at the rate of one measurement, if the study gives a price.
+fn usd_per_million(record: &Record, index: usize, measurement: &Measurement) -> Option<f64> {
+    let mode = record.header.cells[index].mode;
+    let usd_per_hour = record.header.study.modes[mode].price_usd_per_hour?;
+    let per_s = rate(measurement.statements, measurement.window_s)?;
+    (per_s > 0.0).then(|| usd_per_hour / 3_600.0 / per_s * 1e6)
+}
+
+fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
+    let iterations = measurements.iter().flat_map(|m| &m.iterations);
+    let seconds: Vec<f64> = iterations.map(|iteration| iteration.seconds).collect();
+    let sum: f64 = seconds.iter().sum();
+    (!seconds.is_empty()).then(|| Extremes {
+        mean: sum / seconds.len() as f64,
+        min: seconds.iter().copied().fold(f64::INFINITY, f64::min),
+        max: seconds.iter().copied().fold(0.0, f64::max),
+        count: seconds.len() as u32,
+    })
+}
+
+pub(super) fn throughput(measurement: &Measurement, per: Per) -> Option<f64> {
     rate(done(measurement, per), measurement.window_s)
 }
 
-fn per_commit(measurement: &Measurement, per: Per, figure: f64) -> Option<f64> {
+pub(super) fn per_commit(measurement: &Measurement, per: Per, figure: f64) -> Option<f64> {
     let done = done(measurement, per);
     (done > 0).then(|| figure / done as f64)
 }
@@ -162,9 +277,11 @@ fn baseline_of(header: &Header, index: usize) -> Option<usize> {
     header.cells.iter().position(|other| {
         header.study.modes[other.mode].label == *label
             && other.workload == cell.workload
-            && other.connections == cell.connections
+            && (other.connections, other.rate_per_s) == (cell.connections, cell.rate_per_s)
             && other.distances == cell.distances
-            && other.client_site == cell.client_site
+            && other.disks == cell.disks
+            && (&other.client_site, other.measure) == (&cell.client_site, cell.measure)
+            && other.watch_after == cell.watch_after
     })
 }
 
@@ -193,8 +310,8 @@ fn latency(measurements: &[&Measurement]) -> Percentiles {
 }
 
 fn cpu(rounds: &Rounds) -> CpuPerCommit {
-    let share = |figure: fn(&Measurement) -> f64| {
-        rounds.median_of(|m| per_commit(m, rounds.per, figure(m)))
+    let share = |figure: fn(&Measurement) -> Option<f64>| {
+        rounds.median_of(|m| per_commit(m, rounds.per, figure(m)?))
     };
     let replicas = medians_by_name(&rounds.sound, |m| {
         let used = m.cpu.replicas_us.iter();
@@ -205,7 +322,8 @@ fn cpu(rounds: &Rounds) -> CpuPerCommit {
     CpuPerCommit {
         writer: share(|m| m.cpu.writer_us),
         replicas: replicas.into_iter().map(replica).collect(),
-        client: share(|m| m.cpu.client_us),
+        client: share(|m| Some(m.cpu.client_us)),
+        front: rounds.median_of(|m| per_commit(m, rounds.per, m.cpu.front_us?)),
         links: share(|m| m.cpu.links_us),
         links_spin: share(|m| m.cpu.links_spin_us),
     }
@@ -233,6 +351,8 @@ fn medians_by_name(
 fn traffic(rounds: &Rounds, figure: fn(&crate::record::LinkTraffic) -> u64) -> Traffic {
     let side = |is_client: bool| {
         rounds.median_of(|m| {
+            // Without a single packet nobody looked at the links: they are somebody else's.
+            m.links.first()?;
             let links = m.links.iter().filter(|link| link.is_client == is_client);
             per_commit(m, rounds.per, links.map(figure).sum::<u64>() as f64)
         })
@@ -248,7 +368,7 @@ fn lags(measurements: &[&Measurement]) -> Vec<LagSummary> {
     for lag in measurements.iter().flat_map(|m| &m.lag) {
         let (lags_ms, catch_ups_ms) = by_node.entry(&lag.node).or_default();
         lags_ms.extend(&lag.lag_ms);
-        catch_ups_ms.extend(lag.catch_up_ms);
+        catch_ups_ms.push(lag.catch_up_ms.unwrap_or(f64::INFINITY));
     }
     let summary = |(node, (mut lags_ms, catch_ups_ms)): (&str, (Vec<f64>, Vec<f64>))| {
         lags_ms.sort_by(f64::total_cmp);
@@ -258,7 +378,8 @@ fn lags(measurements: &[&Measurement]) -> Vec<LagSummary> {
             p95: sample_percentile(&lags_ms, 0.95),
             max: lags_ms.last().copied(),
             samples: lags_ms.len() as u64,
-            catch_up: median(&catch_ups_ms),
+            catch_up: median(&catch_ups_ms).filter(|ms| ms.is_finite()),
+            not_caught_up: catch_ups_ms.iter().filter(|ms| ms.is_infinite()).count() as u32,
         }
     };
     by_node.into_iter().map(summary).collect()

@@ -1,5 +1,11 @@
 //! A hand-made record whose truth is known, for tests of this room and of the report.
 
+pub mod articles;
+mod disks;
+mod group_commit;
+mod ladder;
+mod screen;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,9 +15,14 @@ use crate::record::{
     CpuUsed, Header, Host, LabFacts, Lag, LinkTraffic, Measurement, RttGot, ServerFacts, histogram,
 };
 use crate::study::{
-    Consistency, Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Variables, WaitPoint,
-    Workload,
+    Ack, Consistency, Disks, Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Variables,
+    WaitPoint, WhenShort, Workload,
 };
+
+pub use disks::{anatomy_points, flush, slow_at};
+pub use group_commit::{at_the_far_end, group_commit};
+pub use ladder::{CLIMBER, laddered};
+pub use screen::{ALONE, TOGETHER, screened};
 
 /// Whose distance a mode of the example waits for.
 #[derive(Clone, Copy)]
@@ -21,22 +32,41 @@ pub enum Waits {
     For([f64; 2]),
 }
 
-/// A mode and its truth: `latency = work + round trips · RTT`.
+/// A mode and its truth: `latency = work + round trips · RTT + flushes · flush time`.
 pub struct Truth {
     pub spec: ModeSpec,
     pub work_us: f64,
     pub waits: Waits,
     pub round_trips: f64,
+    /// In series at sites a, b and c.
+    pub flushes: [f64; 3],
+    /// Share of the shorter wait, for distance or for flushes, that hides behind the longer.
+    pub hidden: f64,
 }
 
 impl Truth {
-    fn latency_us(&self, [b, c]: [f64; 2]) -> f64 {
+    fn latency_us(&self, [b, c]: [f64; 2], flush_us: [f64; 3]) -> f64 {
         let waited = match self.waits {
             Waits::Nearest => b.min(c),
             Waits::Farthest => b.max(c),
             Waits::For([share_b, share_c]) => share_b * b + share_c * c,
         };
-        self.work_us + self.round_trips * waited
+        let far = self.round_trips * waited;
+        let flushed: f64 = self
+            .flushes
+            .iter()
+            .zip(flush_us)
+            .map(|(k, us)| k * us)
+            .sum();
+        self.work_us + far + flushed - self.hidden * far.min(flushed)
+    }
+
+    /// Nodes whose servers follow the writer.
+    fn replicas(&self) -> u32 {
+        match self.spec.mode.has_one_server() {
+            true => 0,
+            false => self.spec.nodes - 1,
+        }
     }
 }
 
@@ -49,9 +79,15 @@ pub fn spec(label: &str, mode: Mode, nodes: u32, baseline: Option<&str>) -> Mode
         appliers: 4,
         binary_log: true,
         spread: false,
+        front: None,
+        memory_bytes: None,
         baseline: baseline.map(str::to_owned),
         variables: Variables::new(),
         node_variables: BTreeMap::new(),
+        varied: None,
+        endpoint: None,
+        tls: None,
+        price_usd_per_hour: None,
     }
 }
 
@@ -62,6 +98,8 @@ pub fn six() -> Vec<Truth> {
         work_us,
         waits,
         round_trips,
+        flushes: [3.0, 0.0, 0.0],
+        hidden: 0.0,
     };
     let semisync = Mode::Semisync {
         wait_for: 1,
@@ -112,6 +150,32 @@ pub fn six() -> Vec<Truth> {
     ]
 }
 
+/// The six, one on a mirrored volume, where half of the shorter wait hides, and one on six copies.
+pub fn eight() -> Vec<Truth> {
+    let mut truths = six();
+    let copied = |label: &str, mode, nodes, hidden| Truth {
+        spec: spec(label, mode, nodes, Some("mysql single")),
+        work_us: 1600.0,
+        waits: Waits::Nearest,
+        round_trips: 5.0,
+        flushes: [3.0, 0.0, 0.0],
+        hidden,
+    };
+    let mirror = Mode::Mirror {
+        ack: Ack::Write,
+        when_short: WhenShort::Block,
+        timeout: Duration::from_secs(6),
+    };
+    let quorum = Mode::Quorum {
+        copies: 6,
+        write_quorum: 4,
+        ack: Ack::Write,
+    };
+    truths.push(copied("mysql mirror", mirror, 2, 0.5));
+    truths.push(copied("mysql quorum block mirror 4/6", quorum, 6, 0.0));
+    truths
+}
+
 fn ms(ms: f64) -> Duration {
     Duration::from_micros((ms * 1e3) as u64)
 }
@@ -136,6 +200,7 @@ fn distances(label: &str, ab: f64, ac: f64, bc: f64) -> Distances {
     Distances {
         label: label.to_owned(),
         pairs: vec![pair("a", "b", ab), pair("a", "c", ac), pair("b", "c", bc)],
+        ..Distances::default()
     }
 }
 
@@ -153,7 +218,10 @@ pub struct Example {
     pub truths: Vec<Truth>,
     pub workload: Workload,
     pub connections: Vec<u32>,
+    /// Without emulated disks.
     pub distances: Vec<Distances>,
+    /// Points on emulated disks; if there are any, no others are measured.
+    pub on_disks: Vec<(Distances, Disks)>,
     pub rounds: u32,
 }
 
@@ -164,12 +232,22 @@ impl Default for Example {
             workload: update_index(),
             connections: vec![1],
             distances: vec![equal(0.25), equal(2.15), equal(8.0)],
+            on_disks: vec![],
             rounds: 4,
         }
     }
 }
 
 impl Example {
+    /// The built-in anatomy's points, with copied volumes too.
+    pub fn anatomy() -> Example {
+        Example {
+            truths: eight(),
+            on_disks: anatomy_points(),
+            ..Example::default()
+        }
+    }
+
     /// The whole record.
     pub fn record(&self) -> Record {
         let header = self.header();
@@ -179,26 +257,41 @@ impl Example {
         };
         Record {
             measurements: (0..self.rounds).flat_map(measure).collect(),
+            series: BTreeMap::new(),
             finished: true,
             header: header.clone(),
+        }
+    }
+
+    fn points(&self) -> Vec<(Distances, Option<Disks>)> {
+        let on_disks = self.on_disks.iter().cloned();
+        match self.on_disks.is_empty() {
+            true => self.distances.iter().map(|d| (d.clone(), None)).collect(),
+            false => on_disks.map(|(d, disks)| (d, Some(disks))).collect(),
         }
     }
 
     fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for connections in &self.connections {
-            for distances in &self.distances {
+            for (distances, disks) in &self.points() {
                 for (mode, truth) in self.truths.iter().enumerate() {
                     let workload = self.workload.label();
                     let mode_name = truth.spec.label.replace(' ', "-");
-                    let apart = &distances.label;
+                    let on = disks.as_ref().map(|disks| format!("/{}", disks.label));
+                    let apart = distances.label.clone() + &on.unwrap_or_default();
                     cells.push(Cell {
                         id: format!("{mode_name}/{workload}/{connections}c/a/{apart}"),
                         mode,
                         workload: self.workload.clone(),
                         connections: *connections,
+                        rate_per_s: None,
                         distances: distances.clone(),
+                        disks: disks.clone(),
                         client_site: "a".into(),
+                        measure: None,
+                        rounds: None,
+                        watch_after: None,
                     });
                 }
             }
@@ -232,6 +325,8 @@ impl Example {
             ],
             labs: vec![lab("mysql replication", "ON"), lab("galera", "OFF")],
             remarks: vec!["All nodes share one journal of the host.".into()],
+            endpoints: vec![],
+            file_system: (!self.on_disks.is_empty()).then(|| "ext4".into()),
         }
     }
 
@@ -239,6 +334,7 @@ impl Example {
         Study {
             name: "compare".into(),
             title: "Every way of replicating, priced".into(),
+            article: None,
             seed: 7,
             rounds: self.rounds,
             warmup: Duration::from_secs(1),
@@ -252,8 +348,15 @@ impl Example {
             },
             tls: false,
             my_cnf: None,
+            images: None,
+            power_cuts: 0,
+            power_cut_modes: vec![],
+            handshakes: false,
             modes: self.truths.iter().map(|truth| truth.spec.clone()).collect(),
+            screens: vec![],
             sweeps: vec![],
+            quick: None,
+            is_quick: false,
         }
     }
 
@@ -261,12 +364,14 @@ impl Example {
     fn measurement(&self, round: u32, index: usize, cell: &Cell) -> Measurement {
         let truth = &self.truths[cell.mode];
         let apart_us = |to: &str| cell.distances.rtt("a", to).unwrap().as_secs_f64() * 1e6;
-        let latency_us = truth.latency_us([apart_us("b"), apart_us("c")]);
+        let flush_us = ["a", "b", "c"].map(|site| disks::flush_us(cell, site));
+        let latency_us = truth.latency_us([apart_us("b"), apart_us("c")], flush_us);
         let wiggle = 1.0 + 0.01 * f64::from((round * 7 + index as u32 * 3) % 5) / 5.0;
         let host = 0.9_f64.powi(round as i32);
         let rate = f64::from(cell.connections) * 1e6 / latency_us * host * wiggle;
         let commits = (rate * 3.0).round();
-        let replicas = truth.spec.nodes - 1;
+        let replicas = truth.replicas();
+        let has_disks = cell.disks.is_some();
         Measurement {
             round,
             cell: index,
@@ -282,6 +387,16 @@ impl Example {
                 .map(|node| lag(node))
                 .collect(),
             host_busy: 0.6,
+            disks_got: if has_disks {
+                disks::got(cell, truth)
+            } else {
+                vec![]
+            },
+            disks: if has_disks {
+                disks::used(commits, truth)
+            } else {
+                vec![]
+            },
             ..Measurement::default()
         }
     }
@@ -304,6 +419,7 @@ fn lab(family: &str, performance_schema: &str) -> LabFacts {
     ]);
     LabFacts {
         family: family.into(),
+        modes: vec![],
         ready_seconds: 9.7,
         overridden: vec![],
         variables: [("a".into(), variables.clone()), ("b".into(), variables)].into(),
@@ -341,13 +457,14 @@ fn rtts(distances: &Distances) -> Vec<RttGot> {
 fn cpu(commits: f64, replicas: u32) -> CpuUsed {
     let nodes = ["b", "c"][..replicas as usize].iter();
     CpuUsed {
-        writer_us: 310.0 * commits,
+        writer_us: Some(310.0 * commits),
         replicas_us: nodes
             .map(|node| (node.to_string(), 280.0 * commits))
             .collect(),
         client_us: 12.5 * commits,
-        links_us: 45.0 * commits,
-        links_spin_us: 0.0,
+        front_us: None,
+        links_us: Some(45.0 * commits),
+        links_spin_us: Some(0.0),
         idle_us_per_s: [("a".into(), 2_000.0)].into(),
     }
 }

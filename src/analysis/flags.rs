@@ -3,21 +3,31 @@
 use std::collections::BTreeMap;
 
 use super::summary::{FlagCount, Per};
-use crate::record::{Flag, Measurement, RttGot};
+use crate::record::{DiskGot, DiskUse, Flag, Measurement};
 
 /// From this share of the host's CPU time on, busy or stolen, a figure tells of the host.
 pub const HOST_BOUND_SHARE: f64 = 0.95;
-/// A round-trip time may stray by this share of what was asked, or by so many µs if that is more.
+/// A round-trip time may stray by this share of what was asked, a flush time by this share of its
+/// floor and what was asked, or by so many µs if that is more.
 pub const DRIFT_SHARE: f64 = 0.10;
 /// See [`DRIFT_SHARE`].
 pub const DRIFT_US: f64 = 100.0;
+
+/// A disk may answer this share of the requests that take a time of their own too late.
+const LATE_REPLIES_SHARE: f64 = 0.05;
+
+/// At an offered rate this share of what became due in a window may wait at its end.
+pub const OVERLOADED_SHARE: f64 = 0.05;
 
 /// All doubts of one measurement: those noted while it ran and those judged from its figures.
 pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
     let busy = busy_share(measurement);
     let judged = [
         (Flag::HostBound, busy >= HOST_BOUND_SHARE),
-        (Flag::Drifted, measurement.rtts.iter().any(has_drifted)),
+        (Flag::Drifted, has_drifted(measurement)),
+        (Flag::Degraded, is_degraded(measurement)),
+        (Flag::LateDisks, measurement.disks.iter().any(is_late)),
+        (Flag::Overloaded, is_overloaded(measurement)),
         (Flag::Errors, measurement.errors.values().any(|n| *n > 0)),
         (Flag::NoRows, per == Per::Commit && measurement.commits == 0),
     ];
@@ -29,22 +39,40 @@ pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
     flags
 }
 
+fn is_overloaded(measurement: &Measurement) -> bool {
+    measurement.backlog as f64 > OVERLOADED_SHARE * measurement.due as f64
+}
+
 /// Share of the host's CPU time that was not left over.
 pub fn busy_share(measurement: &Measurement) -> f64 {
     (measurement.host_busy + measurement.host_stolen).min(1.0)
 }
 
-/// Whether a measurement must not enter any figure.
-pub fn is_void(measurement: &Measurement) -> bool {
-    measurement.flags.contains(&Flag::LateLinks)
+/// Whether a mirrored volume was without its copy for a while.
+pub fn is_degraded(measurement: &Measurement) -> bool {
+    !measurement.degraded.is_empty()
 }
 
-fn has_drifted(rtt: &RttGot) -> bool {
-    let bound = (DRIFT_SHARE * rtt.rtt_us_asked).max(DRIFT_US);
-    let strays = |got: f64, from: f64| (got - from).abs() > bound;
-    strays(rtt.rtt_us_before, rtt.rtt_us_after)
-        || strays(rtt.rtt_us_before, rtt.rtt_us_asked)
-        || strays(rtt.rtt_us_after, rtt.rtt_us_asked)
+fn has_drifted(measurement: &Measurement) -> bool {
+    let mut rtts = measurement.rtts.iter();
+    let mut disks = measurement.disks_got.iter();
+    rtts.any(|rtt| strays(rtt.rtt_us_asked, rtt.rtt_us_before, rtt.rtt_us_after))
+        || disks.any(has_flush_drifted)
+}
+
+fn is_late(disk: &DiskUse) -> bool {
+    disk.late_replies as f64 > LATE_REPLIES_SHARE * disk.timed_replies as f64
+}
+
+fn has_flush_drifted(disk: &DiskGot) -> bool {
+    let asked = disk.flush_us_floor + disk.flush_us_asked;
+    !disk.is_flush_drawn && strays(asked, disk.flush_us_before, disk.flush_us_after)
+}
+
+fn strays(asked: f64, before: f64, after: f64) -> bool {
+    let bound = (DRIFT_SHARE * asked).max(DRIFT_US);
+    let are_apart = |got: f64, from: f64| (got - from).abs() > bound;
+    are_apart(before, after) || are_apart(before, asked) || are_apart(after, asked)
 }
 
 /// How often each doubt arose in a cell's measurements.
@@ -65,6 +93,7 @@ pub fn count(measurements: &[&Measurement], per: Per) -> Vec<FlagCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Degraded, RttGot};
 
     fn quiet() -> Measurement {
         Measurement {
@@ -92,6 +121,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_queue_that_grows_is_an_overload() {
+        let offered = |backlog| Measurement {
+            due: 1_000,
+            backlog,
+            ..quiet()
+        };
+        assert_eq!(of_measurement(&offered(50), Per::Commit), []);
+        assert_eq!(
+            of_measurement(&offered(51), Per::Commit),
+            [Flag::Overloaded]
+        );
+    }
+
+    fn disk(asked: f64, before: f64, after: f64) -> DiskGot {
+        DiskGot {
+            flush_us_asked: asked,
+            flush_us_floor: 240.0,
+            flush_us_before: before,
+            flush_us_after: after,
+            ..DiskGot::default()
+        }
+    }
+
     fn flags(change: impl Fn(&mut Measurement)) -> Vec<Flag> {
         let mut measurement = quiet();
         change(&mut measurement);
@@ -116,6 +169,42 @@ mod tests {
             flags(|m| m.flags = vec![Flag::Downgraded]),
             [Flag::Downgraded]
         );
+    }
+
+    #[test]
+    fn flush_times_drift_from_floor_and_asked_together() {
+        let told = |disk: DiskGot| !flags(|m| m.disks_got = vec![disk.clone()]).is_empty();
+        assert!(!told(disk(0.0, 330.0, 250.0)) && told(disk(0.0, 341.0, 300.0)));
+        assert!(!told(disk(4_000.0, 4_600.0, 4_240.0)) && told(disk(4_000.0, 4_240.0, 3_800.0)));
+        assert!(told(disk(0.0, 290.0, 185.0)), "apart from each other");
+        let drawn = DiskGot {
+            is_flush_drawn: true,
+            ..disk(1_000.0, 2_500.0, 400.0)
+        };
+        assert!(!told(drawn));
+    }
+
+    #[test]
+    fn a_mirror_without_its_copy_is_degraded() {
+        let alone = Degraded {
+            from_ms: 10,
+            to_ms: None,
+        };
+        assert_eq!(flags(|m| m.degraded = vec![alone]), [Flag::Degraded]);
+    }
+
+    #[test]
+    fn disks_are_late_above_a_share_of_what_takes_time() {
+        let told = |timed_replies, late_replies| {
+            let disk = DiskUse {
+                timed_replies,
+                late_replies,
+                ..DiskUse::default()
+            };
+            flags(|m| m.disks = vec![DiskUse::default(), disk.clone()])
+        };
+        assert_eq!((told(0, 0), told(100, 5)), (vec![], vec![]));
+        assert_eq!(told(100, 6), [Flag::LateDisks]);
     }
 
     #[test]

@@ -1,19 +1,31 @@
 //! From a record to what can be said of it. Pure: this room knows no servers and no files.
 //! docs/method.md tells how each figure comes about and how far to trust it.
 
+mod activity;
 pub mod anatomy;
+pub mod applied;
+pub mod audit;
 pub mod cells;
+pub mod claims;
+mod disks;
+pub mod effects;
+mod endpoints;
 mod fit;
 pub mod flags;
 pub mod interval;
+pub mod ladder;
 pub mod summary;
 mod terms;
+pub mod timeline;
+pub mod trial;
 
 pub use summary::Summary;
+pub use terms::mode_settings;
 
 use crate::record::LabFacts;
 use crate::record::store::Record;
-use summary::{LabSummary, Overridden};
+use crate::record::trial::Series;
+use summary::{LabSummary, ModeToll, Overridden};
 
 /// All that can be said of a record, finished or not.
 ///
@@ -22,6 +34,22 @@ use summary::{LabSummary, Overridden};
 pub fn summarise(record: &Record) -> Summary {
     let header = &record.header;
     let study = &header.study;
+    let cells = cells::summarise(record);
+    let ladders = ladder::ladders(&cells);
+    let tolls = tolls(record);
+    let anatomy = anatomy::summarise(record);
+    let effects = effects::summarise(record);
+    let material = claims::Material {
+        servers: &header.servers,
+        cells: &cells,
+        tolls: &tolls,
+        anatomy: &anatomy,
+        effects: &effects,
+        is_quick: study.is_quick,
+    };
+    let judged = study.article.as_deref();
+    let judged = judged.and_then(|key| claims::judge(key, &material));
+    let (article, claims) = judged.unzip();
     Summary {
         study: study.name.clone(),
         title: study.title.clone(),
@@ -32,20 +60,47 @@ pub fn summarise(record: &Record) -> Summary {
         finished: record.finished,
         rounds_asked: study.rounds,
         measurements: record.measurements.len(),
-        measurements_asked: header.cells.len() * study.rounds as usize,
+        measurements_asked: (header.cells.iter())
+            .map(|cell| cell.rounds(study) as usize)
+            .sum(),
+        measurements_made_again: record.measurements.iter().map(|m| m.made_again).sum(),
         warmup_s: study.warmup.as_secs_f64(),
         measure_s: study.measure.as_secs_f64(),
         sites: study.sites.clone(),
         rtt_us_within_site: study.network.rtt_within_site.as_secs_f64() * 1e6,
         tls: study.tls,
+        is_quick: study.is_quick,
         host: header.host.clone(),
         servers: header.servers.clone(),
         labs: header.labs.iter().map(lab).collect(),
-        terms: terms::effective(&header.labs),
+        terms: terms::effective(&header.labs, &study.modes),
         remarks: header.remarks.clone(),
-        cells: cells::summarise(record),
-        anatomy: anatomy::summarise(record),
+        endpoints: header.endpoints.clone(),
+        cells,
+        anatomy,
+        effects,
+        ladders,
+        tolls,
+        article,
+        claims: claims.unwrap_or_default(),
     }
+}
+
+fn tolls(record: &Record) -> Vec<ModeToll> {
+    let toll = |mode: usize, series: &Series| {
+        let spec = &record.header.study.modes[mode];
+        ModeToll {
+            label: spec.label.clone(),
+            server: spec.server.clone(),
+            mode: spec.mode.name().to_owned(),
+            toll: trial::toll(series),
+        }
+    };
+    let of_mode = |(mode, all): (&usize, &Vec<Series>)| {
+        let tolls = all.iter().map(|series| toll(*mode, series));
+        tolls.collect::<Vec<ModeToll>>()
+    };
+    record.series.iter().flat_map(of_mode).collect()
 }
 
 fn lab(facts: &LabFacts) -> LabSummary {
@@ -56,6 +111,7 @@ fn lab(facts: &LabFacts) -> LabSummary {
     };
     LabSummary {
         family: facts.family.clone(),
+        modes: facts.modes.clone(),
         ready_s: facts.ready_seconds,
         overridden: facts.overridden.iter().map(overridden).collect(),
     }

@@ -5,8 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::applied::LagState;
+use super::claims::{Article, Claim};
+use super::effects::Effects;
 use super::interval::Estimate;
-use crate::record::{Flag, Host, ServerFacts};
+use super::ladder::Ladder;
+use super::timeline::Dips;
+use super::trial::Toll;
+use crate::record::{EndpointFacts, Flag, Host, ServerFacts};
 
 /// Everything that a report prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,26 +29,55 @@ pub struct Summary {
     /// Measurements kept, and those a finished run has.
     pub measurements: usize,
     pub measurements_asked: usize,
+    /// How many void ones were made again and left out.
+    pub measurements_made_again: u32,
     pub warmup_s: f64,
     pub measure_s: f64,
     /// The writer stands in the first.
     pub sites: Vec<String>,
     pub rtt_us_within_site: f64,
     pub tls: bool,
+    /// The study's short run.
+    pub is_quick: bool,
     pub host: Host,
     pub servers: Vec<ServerFacts>,
     pub labs: Vec<LabSummary>,
     /// Server variables that decide what a commit costs: name → value → where it was so.
     pub terms: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     pub remarks: Vec<String>,
+    /// Servers that somebody else runs; absent in a study of labs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointFacts>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
+    /// What each variable of a screening design does, alone and with others.
+    pub effects: Vec<Effects>,
+    /// Up to which offered rate replicas keep up; absent where no rate was offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladders: Vec<Ladder>,
+    /// What was left of acknowledged commits when servers were ended, after the last round.
+    pub tolls: Vec<ModeToll>,
+    /// The article whose question the study asks again, and its claims.
+    pub article: Option<Article>,
+    pub claims: Vec<Claim>,
+}
+
+/// What became of one mode's commits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModeToll {
+    pub label: String,
+    pub server: String,
+    pub mode: String,
+    #[serde(flatten)]
+    pub toll: Toll,
 }
 
 /// One lab of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabSummary {
     pub family: String,
+    /// Labels of the modes that it serves.
+    pub modes: Vec<String>,
     pub ready_s: f64,
     pub overridden: Vec<Overridden>,
 }
@@ -82,18 +117,51 @@ pub struct CellSummary {
     pub client_site: String,
     pub workload: String,
     pub connections: u32,
+    /// Transactions offered each second over all connections; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<u32>,
     /// What tables call the distances.
     pub distances: String,
+    /// What tables call the disks, where they are emulated.
+    pub disks: Option<String>,
+    /// Length of the measured window as asked.
+    pub measure_s: f64,
+    /// How long servers and disks were to be watched after the load; absent where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch_after_s: Option<f64>,
     /// Between sites; absent where the pairs of sites were asked to differ.
     pub rtt_us_asked: Option<f64>,
     pub rtt_us_got: Option<f64>,
     pub rtts_us: Vec<PairOfSites>,
+    /// Added to each flush of the writer's disk; the median where it is drawn.
+    pub flush_us_asked: Option<f64>,
+    /// A direct write and its flush on that disk's mounted volume, and what of it was so without
+    /// any flush time.
+    pub flush_us_got: Option<f64>,
+    pub flush_us_floor: Option<f64>,
     /// Rounds that the figures rest on, and rounds left out because links were late.
     pub rounds: u32,
     pub rounds_void: u32,
     pub per: Per,
     /// Commits, or transactions where the workload only reads.
     pub throughput_per_s: Option<Estimate>,
+    /// What the replica farthest behind applied in the window, by the servers' own counters; where
+    /// they do not tell, while the load ran and until it had caught up. Absent where there is none.
+    pub applied_per_s: Option<Estimate>,
+    /// What that replica changed in the window over what the writer changed, by the servers' own
+    /// counters; absent where there is none, and where they do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_share: Option<Estimate>,
+    /// Whether it keeps up, as far as can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_state: Option<LagState>,
+    /// Standard deviation of the rates of single seconds over their mean; absent with fewer than
+    /// eight seconds after the warm-up.
+    pub unevenness: Option<Estimate>,
+    /// Spans in which the rate fell; absent with fewer than 30 seconds.
+    pub dips: Option<Dips>,
+    /// Where the study gives the mode's price.
+    pub usd_per_million_queries: Option<Estimate>,
     /// Transactions that ended well and changed no row.
     pub unchanged_per_s: Option<f64>,
     /// Throughput over the baseline's, paired by round.
@@ -106,6 +174,22 @@ pub struct CellSummary {
     pub cpu_us_per_s_idle: BTreeMap<String, f64>,
     pub bytes_per_commit: Traffic,
     pub packets_per_commit: Traffic,
+    pub flushes_per_commit: ByRole,
+    /// Of the writer's disk.
+    pub commits_per_flush: Option<f64>,
+    pub reads_per_commit: ByRole,
+    pub writes_per_commit: ByRole,
+    pub bytes_read_per_commit: ByRole,
+    pub bytes_written_per_commit: ByRole,
+    /// Time in which at least one flush was under way.
+    pub flush_time_us_per_commit: ByRole,
+    /// Of the processes that are the disks.
+    pub disk_cpu_us_per_commit: ByRole,
+    /// Share of the window in which the writer's disk had a request under way, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_busy_share: Option<f64>,
+    /// Seconds over all rounds for which a mirrored volume was without its copy.
+    pub degraded_s: Option<f64>,
     pub lag_ms: Vec<LagSummary>,
     /// Where commit time went, as far as the server told: µs per commit.
     pub commit_time_us: BTreeMap<String, f64>,
@@ -114,13 +198,85 @@ pub struct CellSummary {
     pub server_counters: BTreeMap<String, f64>,
     /// Seconds to run all queries, for mysqlslap's loads.
     pub run_s: Option<Estimate>,
+    /// Mean and extremes of the single iterations, over all rounds, as mysqlslap prints them.
+    pub iterations_s: Option<Extremes>,
     /// The part of `run_s` spent connecting, 0 to 1.
     pub connect_share: Option<f64>,
+    /// What each node did after the load, the writer's first; absent where nobody watched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_load: Vec<AfterLoad>,
+    /// Round trips to what the client connects to; absent in a lab whose study does not ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handshakes_us: Vec<HandshakeSummary>,
+    /// Of an endpoint's writer, as the whole server counts: median over rounds. `None` of a counter
+    /// that does not count there. Absent in a lab.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters_per_commit: BTreeMap<String, Option<f64>>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
     /// Errors over all rounds, by the server's code.
     pub errors: BTreeMap<String, u64>,
     pub flags: Vec<FlagCount>,
+    /// The workload with all that may tell it from another of the same name; no part of the JSON,
+    /// which has the `id`.
+    #[serde(skip)]
+    pub workload_in_full: String,
+    /// For ratios between any two cells; no part of the JSON, which has the estimates.
+    #[serde(skip)]
+    pub by_round: ByRound,
+}
+
+/// Figures of single rounds, by the round's number.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ByRound {
+    pub throughput_per_s: BTreeMap<u32, f64>,
+    pub applied_per_s: BTreeMap<u32, f64>,
+    pub unevenness: BTreeMap<u32, f64>,
+    pub run_s: BTreeMap<u32, f64>,
+    /// 95th percentile of latency, where a round has samples enough for it.
+    pub p95_us: BTreeMap<u32, f64>,
+}
+
+/// What a server and its disk still did after the load, and what they do else: medians over rounds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AfterLoad {
+    pub node: String,
+    /// From the end of the load, or from when replicas had caught up.
+    pub watched_s: f64,
+    /// Before the load, just after the mode was entered.
+    pub idle: Doing,
+    /// In the measured window.
+    pub window: Doing,
+    /// Over the whole watch.
+    pub after: Doing,
+    /// In its last quarter.
+    pub end: Doing,
+    /// In the least and the most busy piece of the watch, of about a second each.
+    pub busy_share_least: Option<f64>,
+    pub busy_share_most: Option<f64>,
+}
+
+/// What a server and its emulated disk do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Doing {
+    /// CPU seconds of the server each second.
+    pub cpu_s_per_s: Option<f64>,
+    pub reads_per_s: Option<f64>,
+    pub writes_per_s: Option<f64>,
+    pub bytes_read_per_s: Option<f64>,
+    pub bytes_written_per_s: Option<f64>,
+    /// Share of time in which the disk had a request under way, 0 to 1, as iostat's `%util`.
+    pub busy_share: Option<f64>,
+}
+
+/// TCP handshakes with one server, over all rounds together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HandshakeSummary {
+    pub node: String,
+    pub min: f64,
+    pub p50: f64,
+    pub max: f64,
+    pub samples: u64,
 }
 
 /// Round-trip time between two sites: median over rounds.
@@ -143,12 +299,23 @@ pub struct Percentiles {
     pub samples: u64,
 }
 
+/// Of single values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Extremes {
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+    pub count: u32,
+}
+
 /// Medians over rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuPerCommit {
     pub writer: Option<f64>,
     pub replicas: Vec<ReplicaCpu>,
     pub client: Option<f64>,
+    /// Of what clients connect to in place of a server; absent where there is no such thing.
+    pub front: Option<f64>,
     pub links: Option<f64>,
     pub links_spin: Option<f64>,
 }
@@ -169,6 +336,14 @@ pub struct Traffic {
     pub replication: Option<f64>,
 }
 
+/// Of emulated disks, medians over rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ByRole {
+    pub writer: Option<f64>,
+    /// Mean of the replicas' disks, or of the copies of the writer's volume.
+    pub replica: Option<f64>,
+}
+
 /// One replica's lag over all rounds together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LagSummary {
@@ -177,8 +352,12 @@ pub struct LagSummary {
     pub p95: Option<f64>,
     pub max: Option<f64>,
     pub samples: u64,
-    /// From the end of the load until all was applied: median over rounds.
+    /// From the end of the load until all was applied: median over rounds; absent where waiting
+    /// was given up in half of them or more.
     pub catch_up: Option<f64>,
+    /// In so many rounds waiting was given up, after [`crate::record::CATCH_UP_LIMIT_S`].
+    #[serde(default)]
+    pub not_caught_up: u32,
 }
 
 /// In how many rounds a doubt arose.
@@ -189,7 +368,8 @@ pub struct FlagCount {
     pub of: u32,
 }
 
-/// What a mode's commit consists of: `latency = work + round trips · RTT`.
+/// What a mode's commit consists of:
+/// `latency = work + round trips · RTT + flushes · flush time asked`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Anatomy {
     pub label: String,
@@ -202,9 +382,24 @@ pub struct Anatomy {
     pub distances: u32,
     pub rounds: u32,
     pub round_trips: Option<Value>,
-    /// The line's latency at no distance.
+    /// Flushes in series: slope over the flush time got on the writer's disk, all disks being
+    /// alike, at one distance.
+    pub flushes: Option<Value>,
+    /// Flush times that the line was drawn through, and rounds that had three of them.
+    pub flush_times: u32,
+    pub flush_rounds: u32,
+    /// The line's latency at no distance; where there are `flushes`, at no flush time asked.
     pub work_us: Option<Value>,
+    /// Of the line over distances, and of that over flush times.
     pub lack_of_fit: Option<LackOfFit>,
+    pub flushes_lack_of_fit: Option<LackOfFit>,
+    /// Cells with both distance and flush time raised.
+    pub adds: Vec<Adds>,
+    /// Where a site's disks alone were slowed down: flushes there in series with the commit.
+    pub flushes_by_site: Option<BTreeMap<String, Value>>,
+    /// What `flushes` belong to: `ext4`, and how the server's log lies on it.
+    pub file_system: Option<String>,
+    pub log_layout: String,
     /// With unequal distances: round trips by the site of the peer.
     pub per_peer: Option<BTreeMap<String, Value>>,
     /// `nearest`, `farthest`, `both`, `nobody`, `undecided`, or the site waited for.
@@ -229,6 +424,36 @@ impl From<Estimate> for Value {
             high: estimate.high,
         }
     }
+}
+
+/// Where both distance and flush time were raised: the latency got, and the sum of what each of
+/// them adds alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adds {
+    pub distances: String,
+    pub disks: String,
+    /// Rounds that had all four cells.
+    pub rounds: u32,
+    pub got_us: f64,
+    pub sum_us: f64,
+    /// Got less the sum, over rounds.
+    pub difference_us: Value,
+    /// Absent without an interval.
+    pub verdict: Option<Sum>,
+}
+
+/// What a difference from the sum says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sum {
+    /// The interval lies within 5 % of the sum.
+    Adds,
+    /// Less than the sum: part of one hides behind the other.
+    Overlaps,
+    /// More than the sum.
+    Exceeds,
+    /// The interval holds zero, and is too wide to say more.
+    NoDifferenceShown,
 }
 
 /// How far the medians stray from the line.

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use super::summary::Per;
 use crate::record::LabFacts;
-use crate::study::{Consistency, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables, Workload};
+use crate::study::{
+    Ack, Consistency, EndpointSpec, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables,
+    Workload,
+};
 
 /// Server variables whose effective values every report prints, alike or not.
 const PRINTED: [&str; 15] = [
@@ -28,13 +31,18 @@ const PRINTED: [&str; 15] = [
 
 /// A mode's settings, by name.
 pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
+    if let Some(endpoint) = &spec.endpoint {
+        return endpoint_settings(endpoint);
+    }
     let mut settings = Variables::from([
         ("nodes".to_owned(), spec.nodes.to_string()),
-        ("appliers".to_owned(), spec.appliers.to_string()),
+        ("appliers".to_owned(), appliers(spec)),
         ("binary_log".to_owned(), on_or_off(spec.binary_log)),
         ("spread".to_owned(), on_or_off(spec.spread)),
     ]);
+    settings.extend(spec.tls.map(|is_on| ("tls".to_owned(), on_or_off(is_on))));
     settings.extend(mode_settings(&spec.mode));
+    settings.extend(around_settings(spec));
     settings.extend(spec.variables.clone());
     for (node, variables) in &spec.node_variables {
         let named = |(name, value): (&String, &String)| (format!("{node}.{name}"), value.clone());
@@ -43,14 +51,46 @@ pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
     settings
 }
 
+/// Threads that apply what others wrote; a variant may have another number than its mode.
+fn appliers(spec: &ModeSpec) -> String {
+    let own = spec.variables.get("wsrep_slave_threads");
+    let own = own.filter(|_| spec.mode == Mode::Galera);
+    own.cloned().unwrap_or_else(|| spec.appliers.to_string())
+}
+
+/// What a server is given, and what stands before it; nothing where that is nothing.
+fn around_settings(spec: &ModeSpec) -> Vec<(String, String)> {
+    let front = spec.front.map(|front| {
+        let (proxy, at) = (front.proxy.name(), front.at.word());
+        [("front", proxy.to_owned()), ("front_at", at.to_owned())]
+    });
+    let memory = spec.memory_bytes;
+    let memory = memory.map(|bytes| ("memory_bytes", bytes.to_string()));
+    let all = front.into_iter().flatten().chain(memory);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// All that a study can choose of servers that somebody else runs.
+fn endpoint_settings(endpoint: &EndpointSpec) -> BTreeMap<String, String> {
+    let settings = [
+        ("writer", endpoint.writer.place()),
+        ("replicas", endpoint.replicas.len().to_string()),
+        ("tls", endpoint.tls.word().to_owned()),
+    ];
+    settings
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+}
+
 fn on_or_off(is_on: bool) -> String {
     if is_on { "on" } else { "off" }.to_owned()
 }
 
-fn mode_settings(mode: &Mode) -> Vec<(String, String)> {
+/// Settings that only this mode has.
+pub fn mode_settings(mode: &Mode) -> Vec<(String, String)> {
     let named = |name: &str, value: String| (name.to_owned(), value);
     match mode {
-        Mode::Single | Mode::Async | Mode::Galera => vec![],
+        Mode::Single | Mode::Async | Mode::Galera | Mode::Endpoint => vec![],
         Mode::Semisync {
             wait_for,
             wait_point,
@@ -63,6 +103,24 @@ fn mode_settings(mode: &Mode) -> Vec<(String, String)> {
         Mode::Group { consistency } | Mode::GroupMulti { consistency } => {
             vec![named("consistency", consistency.word().to_owned())]
         }
+        Mode::Mirror {
+            ack,
+            when_short,
+            timeout,
+        } => vec![
+            named("ack", ack.word().to_owned()),
+            named("when_short", when_short.word().to_owned()),
+            named("timeout_ms", timeout.as_millis().to_string()),
+        ],
+        Mode::Quorum {
+            copies,
+            write_quorum,
+            ack,
+        } => vec![
+            named("copies", copies.to_string()),
+            named("write_quorum", write_quorum.to_string()),
+            named("ack", ack.word().to_owned()),
+        ],
     }
 }
 
@@ -77,6 +135,33 @@ pub fn peer_at_ack(spec: &ModeSpec) -> String {
             _ => "memory of a majority".to_owned(),
         },
         Mode::Galera => "memory of all".to_owned(),
+        Mode::Endpoint => "unknown".to_owned(),
+        Mode::Mirror { ack, .. } => blocks(ack).to_owned(),
+        Mode::Quorum {
+            copies,
+            write_quorum,
+            ack,
+        } => format!("{write_quorum} of {copies}: {}", blocks(ack)),
+    }
+}
+
+/// Blocks of the volume, of which a commit is made durable as the server's settings say.
+fn blocks(ack: Ack) -> &'static str {
+    match ack {
+        Ack::Write => "every write, on disk if flushed",
+        Ack::Flush => "every flushed write, on disk",
+    }
+}
+
+/// How the log that a commit waits for lies on the file system: an appended one makes the file
+/// system commit its journal too.
+pub fn log_layout(spec: &ModeSpec) -> &'static str {
+    if spec.mode == Mode::Endpoint {
+        "unknown"
+    } else if spec.binary_log {
+        "binlog appended"
+    } else {
+        "no binlog"
     }
 }
 
@@ -139,11 +224,16 @@ fn starts_as_a_read(sql: &str) -> bool {
 }
 
 /// The printed variables of all labs: name → value → the labs where it is so, or the nodes where
-/// those of a lab differ.
-pub fn effective(labs: &[LabFacts]) -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
+/// those of a lab differ; and the modes in whose variants it is so for a while.
+pub fn effective(
+    labs: &[LabFacts],
+    modes: &[ModeSpec],
+) -> BTreeMap<String, BTreeMap<String, Vec<String>>> {
     let mut terms: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for name in PRINTED {
-        for (value, place) in labs.iter().flat_map(|lab| places(lab, name)) {
+        let of_labs = labs.iter().flat_map(|lab| places(lab, name));
+        let of_variants = modes.iter().filter_map(|spec| while_varied(spec, name));
+        for (value, place) in of_labs.chain(of_variants) {
             let places = terms
                 .entry(name.to_owned())
                 .or_default()
@@ -155,6 +245,13 @@ pub fn effective(labs: &[LabFacts]) -> BTreeMap<String, BTreeMap<String, Vec<Str
         }
     }
     terms
+}
+
+/// A value, as it was asked, and whose variants have it.
+fn while_varied(spec: &ModeSpec, name: &str) -> Option<(String, String)> {
+    let varied = spec.varied.as_ref()?;
+    let value = varied.changed.get(name)?;
+    Some((value.clone(), format!("{}, varied", varied.of)))
 }
 
 fn places(lab: &LabFacts, name: &str) -> Vec<(String, String)> {
@@ -191,9 +288,15 @@ mod tests {
             appliers: 4,
             binary_log: true,
             spread: false,
+            front: None,
+            memory_bytes: None,
             baseline: None,
             variables: Variables::new(),
             node_variables: BTreeMap::new(),
+            varied: None,
+            endpoint: None,
+            tls: None,
+            price_usd_per_hour: None,
         }
     }
 
@@ -218,6 +321,36 @@ mod tests {
     }
 
     #[test]
+    fn copies_hold_blocks() {
+        let when_short = crate::study::WhenShort::Block;
+        let timeout = Duration::from_secs(6);
+        let mirror = |ack| {
+            peer_at_ack(&spec(Mode::Mirror {
+                ack,
+                when_short,
+                timeout,
+            }))
+        };
+        assert_eq!(mirror(Ack::Write), "every write, on disk if flushed");
+        assert_eq!(mirror(Ack::Flush), "every flushed write, on disk");
+        let quorum = spec(Mode::Quorum {
+            copies: 6,
+            write_quorum: 4,
+            ack: Ack::Write,
+        });
+        assert_eq!(
+            peer_at_ack(&quorum),
+            "4 of 6: every write, on disk if flushed"
+        );
+        let settings = settings(&quorum);
+        let of = |name: &str| settings[name].as_str();
+        assert_eq!(
+            (of("copies"), of("write_quorum"), of("ack")),
+            ("6", "4", "write")
+        );
+    }
+
+    #[test]
     fn a_relay_log_is_flushed_only_if_every_peer_flushes() {
         let flush = |value: &str| Variables::from([("sync-relay-log".into(), value.into())]);
         let mut one = semisync(1);
@@ -237,11 +370,21 @@ mod tests {
         let node = |value: &str| BTreeMap::from([("sync_binlog".to_owned(), value.to_owned())]);
         let lab = |family: &str, b: &str| LabFacts {
             family: family.into(),
+            modes: vec![],
             ready_seconds: 1.0,
             overridden: vec![],
             variables: [("a".into(), node("1")), ("b".into(), node(b))].into(),
         };
-        let terms = effective(&[lab("one", "1"), lab("two", "0")]);
+        let mut variant = spec(Mode::Single);
+        variant.varied = Some(crate::study::Varied {
+            of: "x".into(),
+            changed: Variables::from([("sync_binlog".into(), "9".into())]),
+        });
+        let terms = effective(
+            &[lab("one", "1"), lab("two", "0")],
+            &[spec(Mode::Single), variant.clone(), variant],
+        );
+        assert_eq!(terms["sync_binlog"]["9"], ["x, varied"]);
         assert_eq!(terms["sync_binlog"]["1"], ["one", "two a"]);
         assert_eq!(terms["sync_binlog"]["0"], ["two b"]);
     }

@@ -1,4 +1,4 @@
-use super::example::{Example, equal, six};
+use super::example::{CLIMBER, Example, equal, laddered, six};
 use super::summary::{CellSummary, Per};
 use super::*;
 use crate::record::{Flag, Iteration};
@@ -48,6 +48,46 @@ fn async_is_not_told_from_single_where_it_is_as_fast() {
         cell(&summary, "mysql async", "8 ms").difference_shown,
         Some(false)
     );
+}
+
+#[test]
+fn offered_rates_are_a_ladder_and_closed_loops_are_none() {
+    use super::applied::LagState::{Bounded, Grows};
+    let summary = summarise(&laddered());
+    let [ladder] = &summary.ladders[..] else {
+        panic!("{:?}", summary.ladders)
+    };
+    assert_eq!((&ladder.label[..], ladder.rungs.len()), (CLIMBER, 3));
+    let limits = (ladder.bounded_up_to_per_s, ladder.beyond_per_s);
+    assert_eq!(limits, (Some(1_000), Some(2_000)));
+    let lag: Vec<_> = ladder.rungs.iter().map(|rung| rung.lag).collect();
+    assert_eq!(lag, [Bounded, Bounded, Grows]);
+    let offered = summary.cells.iter().filter(|c| c.offered_per_s.is_some());
+    let percent = |c: &CellSummary| (c.applied_share.unwrap().median * 100.0).round();
+    let shares: Vec<f64> = offered.map(percent).collect();
+    assert_eq!(shares, [100.0, 99.0, 70.0]);
+    let example = summarise(&Example::default().record());
+    assert!(example.ladders.is_empty());
+}
+
+#[test]
+fn rounds_that_never_caught_up_keep_their_rate() {
+    let mut record = laddered();
+    let later = record.measurements.iter_mut().filter(|m| m.round > 0);
+    for lag in later.flat_map(|m| &mut m.lag) {
+        lag.catch_up_ms = None;
+    }
+    let summary = summarise(&record);
+    let mut cells = summary.cells.iter();
+    let slow = cells.find(|c| c.offered_per_s == Some(2_000)).unwrap();
+    assert_eq!(slow.by_round.applied_per_s.len(), slow.rounds as usize);
+    let (applied, committed) = (slow.applied_per_s.unwrap(), slow.throughput_per_s.unwrap());
+    assert!(
+        (applied.median / committed.median - 0.7).abs() < 0.001,
+        "{slow:?}"
+    );
+    let lag = &slow.lag_ms[0];
+    assert_eq!((lag.catch_up, lag.not_caught_up), (None, slow.rounds - 1));
 }
 
 #[test]
@@ -103,7 +143,7 @@ fn void_measurements_enter_no_figure_but_are_counted() {
     let void = void.unwrap();
     void.flags.push(Flag::LateLinks);
     void.commits *= 100;
-    void.cpu.writer_us = 0.0;
+    void.cpu.writer_us = Some(0.0);
     let summary = summarise(&record);
     let cell = &summary.cells[2];
     assert_eq!((cell.rounds, cell.rounds_void), (3, 1));
@@ -226,8 +266,75 @@ fn mysqlslaps_seconds_are_medians_of_its_iterations() {
 
 #[test]
 fn a_summary_survives_the_way_through_json() {
-    let summary = summarise(&Example::default().record());
+    let mut summary = summarise(&Example::default().record());
+    for cell in &mut summary.cells {
+        let single = std::mem::take(&mut cell.by_round);
+        assert_eq!(single.throughput_per_s.len(), 4);
+        let in_full = std::mem::take(&mut cell.workload_in_full);
+        assert_eq!(in_full, "update_index");
+    }
     let text = serde_json::to_string(&summary).unwrap();
     let again: Summary = serde_json::from_str(&text).unwrap();
     assert_eq!(again, summary);
+}
+
+#[test]
+fn disks_asked_and_got_stand_side_by_side_with_what_a_commit_asks_of_them() {
+    let summary = summarise(&Example::anatomy().record());
+    let of = |label: &str| {
+        let mut cells = summary.cells.iter();
+        let is_it = |cell: &&CellSummary| {
+            cell.label == label && cell.disks.as_deref() == Some("flush 1 ms")
+        };
+        cells.find(is_it).unwrap()
+    };
+    let semisync = of("mysql semisync");
+    let times = (
+        semisync.flush_us_asked,
+        semisync.flush_us_got,
+        semisync.flush_us_floor,
+    );
+    assert_eq!(times, (Some(1000.0), Some(1242.0), Some(240.0)));
+    let flushes = semisync.flushes_per_commit;
+    assert_eq!(flushes.writer, Some(4.0));
+    assert!(near(flushes.replica.unwrap(), 2.5, 0.01));
+    assert_eq!(semisync.commits_per_flush, Some(0.25));
+    assert_eq!(semisync.bytes_written_per_commit.writer, Some(32_000.0));
+    assert_eq!(semisync.flush_time_us_per_commit.replica, Some(900.0));
+    assert!(of("mysql single").flushes_per_commit.replica.is_none());
+    let copies = of("mysql quorum block mirror 4/6").flushes_per_commit;
+    assert!(near(copies.replica.unwrap(), 2.5, 0.01));
+}
+
+#[test]
+fn a_ratio_is_taken_at_the_same_disks() {
+    let summary = summarise(&Example::anatomy().record());
+    let slow = summary
+        .cells
+        .iter()
+        .find(|cell| cell.label == "mysql semisync" && cell.disks.as_deref() == Some("flush 1 ms"));
+    let truth = (1300.0 + 3.0 * 1000.0) / (1500.0 + 250.0 + 3.0 * 1000.0);
+    assert!(near(slow.unwrap().ratio.unwrap().median, truth, 0.01));
+}
+
+#[test]
+fn seconds_without_a_copy_are_added_up() {
+    use crate::record::{Degraded, Second};
+    let mut record = Example::anatomy().record();
+    let alone = record.measurements.iter_mut().filter(|m| m.cell == 6);
+    for measurement in alone.take(2) {
+        let span = |from_ms, to_ms| Degraded { from_ms, to_ms };
+        measurement.degraded = vec![span(100, Some(600)), span(2_500, None)];
+        measurement.timeline = vec![Second {
+            second: 3,
+            ..Second::default()
+        }];
+    }
+    let cell = &summarise(&record).cells[6];
+    assert_eq!(cell.degraded_s, Some(2.0 * (0.5 + 1.5)));
+    assert_eq!(
+        (cell.flags[0].flag, cell.flags[0].rounds),
+        (Flag::Degraded, 2)
+    );
+    assert_eq!(summarise(&record).cells[7].degraded_s, None);
 }

@@ -1,12 +1,17 @@
 //! `check`: what this machine can and cannot do, and what would be lost.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::lab::disk::ext4::{self, needed_program};
+use crate::lab::disk::loop_device::LoopDevice;
+use crate::lab::memory::Controller;
 use crate::lab::servers::Cache;
+use crate::lab::servers::cache::on_path;
+use crate::lab::servers::client::{Client, MVN, NPM};
 use crate::observe::host::{HostCpu, fsync_us_p50};
 
 /// One line of the check.
@@ -17,6 +22,9 @@ struct Finding {
     /// What is lost without it.
     lost: &'static str,
 }
+
+/// What three of the lines below are for.
+const DISKS_LOST: &str = "emulated disks: modes mirror and quorum, studies with a disk";
 
 /// Prints what this machine can do. Exit code 0 if a study can run, 3 if not.
 pub fn check() -> Result<u8> {
@@ -32,17 +40,13 @@ pub fn check() -> Result<u8> {
         busy(),
         fsync(&cache.path),
         apt(),
-        device(
-            "FUSE",
-            "/dev/fuse",
-            "emulated disks (not needed without a disk in the study)",
-        ),
-        device(
-            "loop",
-            "/dev/loop-control",
-            "emulated disks (not needed without them)",
-        ),
+        client(NPM, "fetching mysql-5.6, for the study group-commit"),
+        client(MVN, "fetching mysql-5.5, for the study group-commit"),
+        device("FUSE", "/dev/fuse", DISKS_LOST),
+        loop_device(),
+        file_system(),
         cgroups(),
+        memory_limits(),
         file_limit(),
     ];
     let mut can_run = true;
@@ -103,6 +107,30 @@ fn device(what: &'static str, path: &str, lost: &'static str) -> Finding {
         Err(error) => format!("{path}: {error}"),
     };
     finding(what, opened.is_ok(), found, lost)
+}
+
+/// One that is free, and that we may open: in a container the second need not be so.
+fn loop_device() -> Finding {
+    let (is_good, found) = match LoopDevice::next_free() {
+        Ok(path) => (true, format!("{} is free", path.display())),
+        Err(error) => (false, error.to_string()),
+    };
+    finding("loop devices", is_good, found, DISKS_LOST)
+}
+
+/// The programs that make and check what lies on an emulated disk.
+fn file_system() -> Finding {
+    let found: Result<Vec<PathBuf>> = ext4::PROGRAMS.into_iter().map(needed_program).collect();
+    let is_good = found.is_ok();
+    let shown = |paths: Vec<PathBuf>| {
+        let paths: Vec<_> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        paths.join(", ")
+    };
+    let found = found.map_or_else(|error| error.to_string(), shown);
+    finding("ext4", is_good, found, DISKS_LOST)
 }
 
 fn cpus() -> Finding {
@@ -210,6 +238,15 @@ fn apt() -> Finding {
     finding("apt", output.is_ok(), found, lost)
 }
 
+/// A client that only some servers are fetched through.
+fn client(client: Client, lost: &'static str) -> Finding {
+    let found = on_path(client.program);
+    let is_good = found.is_ok();
+    let absent = || format!("no {} (apt-get install {})", client.program, client.package);
+    let found = found.map_or_else(|_| absent(), |path| path.display().to_string());
+    finding(client.program, is_good, found, lost)
+}
+
 fn cgroups() -> Finding {
     let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let has = |kind: &str| {
@@ -227,6 +264,15 @@ fn cgroups() -> Finding {
         found.into(),
         "CPU shares per node (not used yet)",
     )
+}
+
+fn memory_limits() -> Finding {
+    let (is_good, found) = match Controller::find() {
+        Ok(controller) => (true, controller.shown()),
+        Err(error) => (false, error.to_string()),
+    };
+    let lost = "studies with `memory`: a limit for each server";
+    finding("memory limits", is_good, found, lost)
 }
 
 fn file_limit() -> Finding {

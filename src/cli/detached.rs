@@ -15,6 +15,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
 
+use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
 use super::{need_root, need_tun, read_file};
 use crate::error::{Mistake, Result, Tried, breakdown};
@@ -24,7 +25,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::lab::sql::Admin;
 use crate::plan::labs;
 use crate::run::{Progress, Rig};
-use crate::study::{Study, written};
+use crate::study::{Mode, Study, written};
 
 /// What `up` was asked for.
 pub struct Wish {
@@ -62,6 +63,7 @@ pub fn up(wish: &Wish) -> Result<u8> {
         let given = format!("a lab is up already ({})", folder.display());
         return Err(Mistake::new("acklab up", "", &given, "end it first: acklab down").into());
     }
+    need_disks(&study)?;
     fetch_missing(&study, &cache, &catalogue)?;
     let start = Instant::now();
     sandbox::run(&cache.path, Lifetime::Detached, |inside| {
@@ -83,6 +85,10 @@ pub fn up(wish: &Wish) -> Result<u8> {
 
 /// The wish as a study of one cell, so that it is checked like any other.
 fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> {
+    if wish.mode == Mode::Endpoint.name() {
+        let allowed = "is of servers that somebody else runs: there is nothing to be started";
+        return Err(Mistake::new("acklab up", "MODE", &wish.mode, allowed).into());
+    }
     let capabilities = capabilities(cache, catalogue)?;
     let can = |name: &&String| {
         let capability = capabilities.get(name);
@@ -117,7 +123,7 @@ fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> 
 /// Builds the lab inside the sandbox and tells where everything is.
 fn stand(study: &Study, wish: &Wish, inside: &Inside, start: Instant) -> Result<Rig> {
     let cache = Cache::at(&Path::new(INSIDE).join("cache"))?;
-    let progress = Progress::new(0);
+    let progress = Progress::new(vec![]);
     let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &progress)?;
     let distances = &study.sweeps[0].distances[0];
     rig.enter(0, &study.modes[0], distances, Duration::ZERO)?;

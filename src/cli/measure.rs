@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{RunOptions, need_root, need_tun, read_file};
+use super::disks::need_disks;
+use super::memory::need_memory;
+use super::{RunOptions, endpoint, need_root, need_tun, read_file};
 use crate::analysis;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::sandbox::{self, Lifetime};
@@ -11,23 +13,30 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, estimate, labs, plan};
 use crate::record::store::Record;
 use crate::report::{Format, render};
-use crate::run::{self, Order};
-use crate::study::{Capabilities, Capability, Overrides, Study, builtin, written};
+use crate::run::{self, Order, fronts};
+use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, written};
 
 /// Exit code of a run that the user stopped.
 const INTERRUPTED: u8 = 130;
 
-/// Runs a study by file or name and prints its report.
-pub fn run(name: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
+/// Runs a study by file or name, whole or in short, and prints its report.
+pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String]) -> Result<u8> {
     let format = format(&options.format)?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let (study, _) = read_study(name, options, &cache, &catalogue)?;
-    need_root(words.get(1).map_or("run", String::as_str))?;
-    need_tun(words.get(1).map_or("run", String::as_str))?;
-    fetch_missing(&study, &cache, &catalogue)?;
-    // Once more: now the servers' versions, and so what they can do, are known for certain.
-    let (study, text) = read_study(name, options, &cache, &catalogue)?;
+    let chosen = (name, is_quick);
+    let (mut study, mut text) = read_study(chosen, options, &cache, &catalogue)?;
+    let is_of_endpoints = study.is_of_endpoints();
+    if !is_of_endpoints {
+        let verb = words.get(1).map_or("run", String::as_str);
+        need_root(verb)?;
+        need_tun(verb)?;
+        need_disks(&study)?;
+        need_memory(&study)?;
+        fetch_missing(&study, &cache, &catalogue)?;
+        // Once more: now the servers' versions, and so what they can do, are known for certain.
+        (study, text) = read_study(chosen, options, &cache, &catalogue)?;
+    }
     let plan = plan(&study);
     let record = record_path(options.record.as_deref(), &study.name)?;
     let order = Order {
@@ -38,11 +47,14 @@ pub fn run(name: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
         plan,
     };
     announce(&order.study, &order.plan, &order.record);
-    let code = sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| run::run(&order, &cache, &inside.run));
-        told(outcome)
-    })?;
+    let code = match is_of_endpoints {
+        true => endpoint::run(&order, &folder_of(name), &cache)?,
+        false => sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+            let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
+                .and_then(|cache| run::run(&order, &cache, &inside.run));
+            told(outcome)
+        })?,
+    };
     if order.record.exists() {
         print(&order.record, format)?;
         eprintln!("\nrecord: {}", order.record.display());
@@ -51,7 +63,7 @@ pub fn run(name: &str, options: &RunOptions, words: &[String]) -> Result<u8> {
 }
 
 /// Tells what ended a run; the exit code.
-fn told(outcome: Result<()>) -> u8 {
+pub fn told(outcome: Result<()>) -> u8 {
     match outcome {
         Ok(()) => 0,
         Err(Error::Interrupted) => {
@@ -79,7 +91,7 @@ fn print(record: &Path, format: Format) -> Result<()> {
     Ok(())
 }
 
-fn format(name: &str) -> Result<Format> {
+pub fn format(name: &str) -> Result<Format> {
     Format::named(name).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
         let allowed = format!("one of {}", names.join(", "));
@@ -87,9 +99,15 @@ fn format(name: &str) -> Result<Format> {
     })
 }
 
+/// Where the files are that a study names.
+fn folder_of(study: &str) -> PathBuf {
+    let folder = Path::new(study).parent();
+    folder.unwrap_or(Path::new("")).to_owned()
+}
+
 /// The study as meant, with the command line's values, and its text.
 fn read_study(
-    name: &str,
+    (name, is_quick): (&str, bool),
     options: &RunOptions,
     cache: &Cache,
     catalogue: &Catalogue,
@@ -100,7 +118,7 @@ fn read_study(
         _ if is_file => read_file("STUDY", Path::new(name))?,
         _ => return Err(crate::study::builtin::no_such_study("command line", name).into()),
     };
-    let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
+    let folder = folder_of(name);
     let read =
         |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
     let file = if is_file {
@@ -120,12 +138,13 @@ fn read_study(
         measure: options.measure,
         my_cnf_text: my_cnf.transpose()?,
         tls: options.tls.then_some(true),
+        is_quick,
     })?;
     Ok((study, text))
 }
 
-/// What each server can do: of those fetched already as their version tells, of the others as
-/// their flavour's newest does.
+/// What each server can do: of those fetched already as their version tells, of the others as the
+/// catalogue knows.
 pub fn capabilities(cache: &Cache, catalogue: &Catalogue) -> Result<Capabilities> {
     let mut capabilities = Capabilities::default();
     for name in cache.names(catalogue) {
@@ -139,8 +158,8 @@ pub fn capabilities(cache: &Cache, catalogue: &Catalogue) -> Result<Capabilities
             },
             (None, Some(entry)) => Capability {
                 flavour: entry.flavour,
-                version: None,
-                modes: catalogue.modes_of_newest(entry.flavour),
+                version: entry.version.clone(),
+                modes: catalogue.modes_of_entry(entry),
             },
             (None, None) => continue,
         };
@@ -160,6 +179,18 @@ pub fn fetch_missing(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Res
                 "fetched {name} {} from {}",
                 program.kept.version, program.kept.origin
             );
+        }
+    }
+    fetch_fronts(study, cache, catalogue)
+}
+
+/// Fetches the proxies of a study that are not in the cache.
+fn fetch_fronts(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<()> {
+    for name in fronts::proxies(study).into_iter().map(Proxy::name) {
+        if cache.proxy(catalogue, name)?.is_none() {
+            let say = |text: &str| eprintln!("fetching {name}: {text}");
+            let program = cache.install_proxy(catalogue, name, &say)?;
+            eprintln!("fetched {name} from {}", program.origin);
         }
     }
     Ok(())

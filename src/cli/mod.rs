@@ -1,9 +1,15 @@
 //! The verbs. This room may call all others; no other calls it.
 
+mod charts;
 mod check;
 mod detached;
+mod disks;
+mod endpoint;
 mod measure;
+mod memory;
+mod power_cut;
 mod servers;
+mod studies;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,8 +49,16 @@ enum Verb {
     Run {
         /// File or name
         study: String,
+        /// The study's short run: fewer rounds, modes and points
+        #[arg(long)]
+        quick: bool,
         #[command(flatten)]
         options: RunOptions,
+    },
+    /// List the built-in studies, and how long each takes; or print the file of one, to begin with
+    Studies {
+        /// Name of a built-in study
+        name: Option<String>,
     },
     /// Print a record's report again
     Report {
@@ -52,6 +66,14 @@ enum Verb {
         /// text, markdown, csv or json
         #[arg(long, default_value = "text")]
         format: String,
+        /// Draw charts into this folder instead: SVG files, told by name
+        #[arg(long, value_name = "DIR", conflicts_with = "format")]
+        charts: Option<PathBuf>,
+    },
+    /// End a server under load again and again, and tell which commits are left
+    PowerCut {
+        #[command(flatten)]
+        wish: power_cut::Wish,
     },
     /// List, fetch or add servers
     Servers {
@@ -62,7 +84,7 @@ enum Verb {
     Check,
     /// Start a detached lab that ends only by `acklab down`
     Up {
-        /// single, async, semisync, group, group-multi or galera
+        /// single, async, semisync, group, group-multi, galera, mirror or quorum
         mode: String,
         /// Server of the catalogue; by default the first that can do the mode
         #[arg(long)]
@@ -146,12 +168,16 @@ fn span(text: &str) -> std::result::Result<Duration, String> {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Two verbs are hidden: acklab starts these parts of itself.
+    // Three verbs are hidden: acklab starts these parts of itself.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
         Some("drive") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::load::driver::serve(stdin, stdout).map(|()| 0);
+        }
+        Some("volume") => {
+            let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+            return crate::lab::disk::volume::serve(stdin, stdout).map(|()| 0);
         }
         _ => {}
     }
@@ -176,10 +202,22 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
                 (_, true) => "compare-full",
                 _ => "compare",
             };
-            measure::run(name, &options, words)
+            measure::run((name, false), &options, words)
         }
-        Verb::Run { study, options } => measure::run(&study, &options, words),
-        Verb::Report { record, format } => measure::report(&record, &format).map(|()| 0),
+        Verb::Run {
+            study,
+            quick,
+            options,
+        } => measure::run((&study, quick), &options, words),
+        Verb::Studies { name: None } => studies::list(),
+        Verb::Studies { name: Some(name) } => studies::show(&name),
+        Verb::Report {
+            record,
+            charts: Some(folder),
+            ..
+        } => charts::draw(&record, &folder),
+        Verb::Report { record, format, .. } => measure::report(&record, &format).map(|()| 0),
+        Verb::PowerCut { wish } => power_cut::run(&wish, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {
             action: Some(ServersAction::Install { name }),

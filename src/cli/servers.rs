@@ -6,7 +6,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::error::Result;
 use crate::lab::servers::cache::on_path;
-use crate::lab::servers::{Cache, Catalogue, Source};
+use crate::lab::servers::{Cache, Catalogue, ProxyEntry, Source};
 
 /// All servers with version, source and state.
 pub fn list() -> Result<u8> {
@@ -20,6 +20,9 @@ pub fn list() -> Result<u8> {
     table.set_header(["server", "version", "source", "state", "modes"]);
     for name in cache.names(&catalogue) {
         table.add_row(row(&cache, &catalogue, &name)?);
+    }
+    for entry in &catalogue.proxies {
+        table.add_row(proxy_row(&cache, &catalogue, entry)?);
     }
     println!("{table}");
     println!("\nacklab servers install NAME fetches one; a study fetches what it lacks.");
@@ -57,22 +60,43 @@ fn row(cache: &Cache, catalogue: &Catalogue, name: &str) -> Result<[String; 5]> 
         Source::Installed { .. } => "installed",
         _ => "not fetched",
     };
-    let modes = catalogue.modes_of_newest(entry.flavour).join(" ");
+    let modes = catalogue.modes_of_entry(entry).join(" ");
     Ok([
         name.into(),
-        "–".into(),
+        entry.version.clone().unwrap_or_else(|| "–".into()),
         entry.source.label(),
         state.into(),
         modes,
     ])
 }
 
-/// Fetches one.
+/// A proxy, which is no server: in place of modes, what it is good for.
+fn proxy_row(cache: &Cache, catalogue: &Catalogue, entry: &ProxyEntry) -> Result<[String; 5]> {
+    let program = cache.proxy(catalogue, &entry.name)?;
+    let state = match program {
+        Some(_) => "ready",
+        None => "not fetched",
+    };
+    Ok([
+        entry.name.clone(),
+        program.map_or_else(|| "–".into(), |program| program.version),
+        entry.source.label(),
+        state.into(),
+        "as a front".into(),
+    ])
+}
+
+/// Fetches a server or a proxy.
 pub fn install(name: &str) -> Result<u8> {
     let cache = Cache::of_user()?;
-    let program = cache.install(&Catalogue::builtin(), name, &|text| {
-        eprintln!("{name}: {text}")
-    })?;
+    let catalogue = Catalogue::builtin();
+    let say = |text: &str| eprintln!("{name}: {text}");
+    if catalogue.proxy(name).is_some() {
+        let program = cache.install_proxy(&catalogue, name, &say)?;
+        println!("{name} {} from {}", program.version, program.origin);
+        return Ok(0);
+    }
+    let program = cache.install(&catalogue, name, &say)?;
     println!(
         "{name} {} from {}",
         program.kept.version, program.kept.origin

@@ -1,8 +1,13 @@
 //! The real thing: servers, links and modes on one machine.
 
+pub mod disk;
+pub mod endpoint;
+pub mod front;
+pub mod handshake;
 #[allow(clippy::module_inception)]
 mod lab;
 pub mod link;
+pub mod memory;
 pub mod mode;
 pub mod netns;
 pub mod network;

@@ -1,13 +1,13 @@
-//! All places of a sandbox and the one switch between them: servers of every lab, and clients.
+//! All places of a sandbox and the one switch between them: servers of every lab, clients, fronts.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::link::{LinkNode, Probe, Switch, SwitchCounters, median, pair_settings};
+use super::link::{LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings};
 use super::node::Place;
 use crate::error::{Result, breakdown};
-use crate::study::{Distances, Network as LinkTerms};
+use crate::study::{Distances, Network as LinkTerms, nodes};
 
 /// Echoes of one asked-and-got probe, and the time between them.
 const PROBE_ECHOES: usize = 11;
@@ -16,7 +16,10 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(1);
 /// The number of the clients' labs in addresses: 198.19.0.x.
 const CLIENTS: u8 = 19;
 
-/// A lab's name and its nodes' sites.
+/// The number of the fronts' places in addresses: 198.19.1.x.
+const FRONTS: u8 = 1;
+
+/// A lab's name and the site of each of its nodes.
 pub type Wanted = (String, Vec<String>);
 
 /// Where a place is, after it has been handed to its node.
@@ -32,6 +35,8 @@ pub struct Network {
     pub switch: Switch,
     /// By site.
     pub clients: BTreeMap<String, Place>,
+    /// Places for fronts, by site; of those sites only that were asked for.
+    pub fronts: BTreeMap<String, Place>,
     members: Vec<Whereabouts>,
     terms: LinkTerms,
     /// What a round trip takes beyond the delays that are set; taken off them.
@@ -44,6 +49,7 @@ impl Network {
     pub fn build(
         labs: &[Wanted],
         client_sites: &[String],
+        front_sites: &[String],
         terms: LinkTerms,
     ) -> Result<(Network, Vec<Vec<Place>>)> {
         let mut links = Vec::new();
@@ -54,19 +60,23 @@ impl Network {
             places.push(make_places(lab, sites, [198, 18, third], &mut links)?);
         }
         let clients = make_places("client", client_sites, [198, CLIENTS, 0], &mut links)?;
+        let fronts = make_places("front", front_sites, [198, CLIENTS, FRONTS], &mut links)?;
         let members = places
             .iter()
             .flatten()
             .chain(&clients)
+            .chain(&fronts)
             .map(whereabouts)
             .collect();
         let switch = Switch::start(links)?;
+        let by_site = |places: Vec<Place>| {
+            let named = places.into_iter().map(|place| (place.site.clone(), place));
+            named.collect()
+        };
         let mut network = Network {
             switch,
-            clients: clients
-                .into_iter()
-                .map(|place| (place.site.clone(), place))
-                .collect(),
+            clients: by_site(clients),
+            fronts: by_site(fronts),
             members,
             terms,
             floor: Duration::ZERO,
@@ -100,10 +110,37 @@ impl Network {
 
     /// Moves the sites to these distances.
     pub fn set_distances(&self, distances: &Distances) -> Result<()> {
+        self.switch.set(&self.settings(distances)?)
+    }
+
+    /// The same, and nothing passes between that site and any other until distances are set again.
+    pub fn cut_off(&self, site: &str, distances: &Distances) -> Result<()> {
+        let is_inside = |name: &str| {
+            let mut members = self.members.iter();
+            members.any(|member| member.name == name && member.site == site)
+        };
+        self.set_but(distances, |from, to| is_inside(from) != is_inside(to))
+    }
+
+    /// The same, and nothing passes to or from these places until distances are set again.
+    pub fn isolate(&self, places: &[String], distances: &Distances) -> Result<()> {
+        let is_alone = |name: &str| places.iter().any(|place| place == name);
+        self.set_but(distances, |from, to| is_alone(from) || is_alone(to))
+    }
+
+    /// Moves the sites to these distances, but cuts some of the links.
+    fn set_but(&self, distances: &Distances, is_cut: impl Fn(&str, &str) -> bool) -> Result<()> {
+        let mut settings = self.settings(distances)?;
+        for pair in &mut settings {
+            pair.setting.is_cut = is_cut(&pair.from, &pair.to);
+        }
+        self.switch.set(&settings)
+    }
+
+    fn settings(&self, distances: &Distances) -> Result<Vec<PairSetting>> {
         let named = |member: &Whereabouts| (member.name.clone(), member.site.clone());
         let nodes: Vec<(String, String)> = self.members.iter().map(named).collect();
-        self.switch
-            .set(&pair_settings(distances, &self.terms, &nodes)?)
+        pair_settings(distances, &self.terms, &nodes)
     }
 
     /// Everything counted since the start.
@@ -142,8 +179,8 @@ fn make_places(
     links: &mut Vec<LinkNode>,
 ) -> Result<Vec<Place>> {
     let mut places = Vec::new();
-    for (i, site) in (1u8..).zip(sites) {
-        let name = format!("{lab}.{site}");
+    for ((i, site), node) in (1u8..).zip(sites).zip(nodes::names(sites)) {
+        let name = format!("{lab}.{node}");
         let address = Ipv4Addr::new(prefix[0], prefix[1], prefix[2], i);
         let (place, tun) = Place::create(&name, site, address)?;
         links.push(LinkNode { name, address, tun });

@@ -6,22 +6,28 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+
+use super::disk::Volume;
+use super::memory::MemoryLimit;
 use super::netns::Netns;
 use super::options::Settings;
 use super::sandbox::{SERVER_UID, stop_asked};
 use super::servers::datadir::{PASSWORD, USER};
 use super::servers::{Cache, Program, datadir};
-use super::sql::{Admin, Row};
-use crate::error::{Breakdown, Error, Result, Tried};
+use super::sql::{Admin, Ask, Row};
+use crate::error::{Breakdown, Error, Mistake, Result, Tried};
 
 /// Port of every server: each has an address of its own.
 pub const PORT: u16 = 3306;
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// How long it may take to end when it is asked to.
+const STOP_LIMIT: Duration = Duration::from_secs(120);
 
 /// A place in the network: a namespace with one TUN device into the switch.
 pub struct Place {
@@ -59,24 +65,63 @@ pub struct Node {
     folder: PathBuf,
     process: Option<Child>,
     admin: Option<Admin>,
+    /// The emulated disk that its data directory stands on; dropped after its server has ended.
+    pub volume: Option<Volume>,
+    /// The memory that its server may use, where that is limited.
+    memory: Option<MemoryLimit>,
 }
 
 impl Node {
-    /// A node without a server process yet; its data directory is copied from the cache.
-    pub fn create(place: Place, cache: &Cache, program: &Program, run: &Path) -> Result<Node> {
+    /// A node without data and without a server process.
+    pub fn create(place: Place, run: &Path) -> Result<Node> {
         let folder = run.join(&place.name);
         fs::create_dir_all(&folder).tried(|| format!("make {}", folder.display()))?;
         chown(&folder, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
-        datadir::copy(cache, program, &folder.join("data"))?;
         Ok(Node {
             place,
             folder,
             process: None,
             admin: None,
+            volume: None,
+            memory: None,
         })
     }
 
-    /// Its site, which is its short name within its lab.
+    /// Limits the memory of every server that is started here from now on.
+    pub fn limit_memory(&mut self, bytes: u64, run: &Path) -> Result<()> {
+        self.memory = Some(MemoryLimit::make(&self.place.name, bytes, run)?);
+        Ok(())
+    }
+
+    /// Where an emulated disk of this node is mounted.
+    pub fn mount_point(&self) -> PathBuf {
+        self.folder.join("disk")
+    }
+
+    /// Its data directory: on its emulated disk, if it has one.
+    pub fn data(&self) -> PathBuf {
+        let disk = self.volume.as_ref().map(Volume::mount_point);
+        disk.unwrap_or(&self.folder).join("data")
+    }
+
+    /// Copies the data directory from the cache. On an emulated disk all of it is durable then.
+    pub fn fill(&self, cache: &Cache, program: &Program) -> Result<()> {
+        datadir::copy(cache, program, &self.data())?;
+        let Some(volume) = &self.volume else {
+            return Ok(());
+        };
+        let tried = || format!("flush {}", volume.mount_point().display());
+        let folder = fs::File::open(volume.mount_point()).tried(tried)?;
+        nix::unistd::syncfs(&folder).tried(tried)
+    }
+
+    /// Its short name, unique within its lab: its site's, with a number where several stand there.
+    pub fn name(&self) -> &str {
+        let name = &self.place.name;
+        name.rsplit_once('.').map_or(name, |(_, short)| short)
+    }
+
+    /// Its site.
     pub fn site(&self) -> &str {
         &self.place.site
     }
@@ -96,7 +141,7 @@ impl Node {
         let path = |name: &str| self.folder.join(name).display().to_string();
         let address = self.place.address.to_string();
         [
-            ("datadir", path("data")),
+            ("datadir", self.data().display().to_string()),
             ("socket", path("sock")),
             ("pid_file", path("pid")),
             ("log_error", path("error.log")),
@@ -110,35 +155,129 @@ impl Node {
         .collect()
     }
 
+    /// Ends the server by SIGKILL, if it runs.
+    pub fn kill(&mut self) {
+        self.admin = None;
+        if let Some(mut child) = self.process.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Ends the server as an operator would, and waits until it has ended, with all that it
+    /// knows in its files.
+    ///
+    /// # Errors
+    /// A breakdown with its last log lines if it does not end, or not well.
+    pub fn stop(&mut self) -> Result<()> {
+        self.admin = None;
+        let start = Instant::now();
+        if let Some(pid) = self.pid() {
+            let pid = nix::unistd::Pid::from_raw(pid as i32);
+            kill(pid, Signal::SIGTERM).tried(|| format!("stop {}", self.place.name))?;
+        }
+        while let Some(child) = &mut self.process {
+            match child.try_wait().tried(|| "wait for a server".into())? {
+                Some(status) if status.success() => self.process = None,
+                Some(status) => return Err(self.breakdown("stop", &status.to_string())),
+                None if start.elapsed() > STOP_LIMIT => {
+                    let status = format!("not ended after {} s", STOP_LIMIT.as_secs());
+                    return Err(self.breakdown("stop", &status));
+                }
+                None => pause(Duration::from_millis(10))?,
+            }
+        }
+        Ok(())
+    }
+
     /// Starts the server; `extra` are command-line options of this start only.
     pub fn start(&mut self, program: &Program, settings: &Settings, extra: &[&str]) -> Result<()> {
-        let file = self.folder.join("my.cnf");
-        fs::write(&file, settings.option_file()).tried(|| format!("write {}", file.display()))?;
         let tmp = self.folder.join("tmp");
         fs::create_dir_all(&tmp).tried(|| format!("make {}", tmp.display()))?;
         chown(&tmp, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
-        let mut command = program.command(&format!("--defaults-file={}", file.display()));
-        command
-            .args(extra)
-            .env("PATH", program.path())
-            .env("HOME", "/nonexistent");
+        let mut command = self.command(program, settings, "my.cnf")?;
+        command.args(extra);
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.folder.join("out"));
         let log = log.tried(|| "open a server's output file".into())?;
         command.stdout(log.try_clone().tried(|| "copy a descriptor".into())?);
-        command
-            .stderr(log)
-            .stdin(Stdio::null())
-            .current_dir(&self.folder);
+        command.stderr(log);
         self.place.enter(&mut command)?;
+        if let Some(memory) = &self.memory {
+            memory.enter(&mut command)?;
+        }
         drop_to_server_user(&mut command);
         let child = command
             .spawn()
             .tried(|| format!("start the server of {}", self.place.name))?;
         self.process = Some(child);
         Ok(())
+    }
+
+    /// The server's command line, reading these settings from a file of that name.
+    fn command(&self, program: &Program, settings: &Settings, file: &str) -> Result<Command> {
+        let file = self.folder.join(file);
+        fs::write(&file, settings.option_file()).tried(|| format!("write {}", file.display()))?;
+        let mut command = program.command(&format!("--defaults-file={}", file.display()));
+        command
+            .env("PATH", program.path())
+            .env("HOME", "/nonexistent")
+            .stdin(Stdio::null())
+            .current_dir(&self.folder);
+        Ok(command)
+    }
+
+    /// Has the server program read these settings, beside the one that runs; `words` are what it
+    /// is told so that it does no more.
+    ///
+    /// # Errors
+    /// A mistake with what it says of settings that it refuses.
+    pub fn check_options(
+        &self,
+        program: &Program,
+        settings: &Settings,
+        words: &[&str],
+        label: &str,
+    ) -> Result<()> {
+        let (status, said) = self.run_through(program, settings, words)?;
+        if status.success() && !said.contains("[ERROR]") {
+            return Ok(());
+        }
+        if status.code().is_none() {
+            let tried = format!("use the variables of {label}");
+            return Err(self.breakdown(&tried, &format!("the server program ended: {status}")));
+        }
+        let place = format!("node {}", self.place.name);
+        let allowed = format!(
+            "the server refuses its variables ({status}): {}",
+            telling_lines(said.lines()).join("; ")
+        );
+        Err(Mistake::new(&place, label, "", &allowed).into())
+    }
+
+    /// Runs the server program until it ends by itself: how it did, and what it said.
+    pub fn run_through(
+        &self,
+        program: &Program,
+        settings: &Settings,
+        words: &[&str],
+    ) -> Result<(ExitStatus, String)> {
+        let log = self.folder.join("check.log");
+        let mut settings = settings.clone();
+        settings.set("log_error", log.display().to_string());
+        let mut command = self.command(program, &settings, "check.cnf")?;
+        command.args(words);
+        self.place.enter(&mut command)?;
+        drop_to_server_user(&mut command);
+        let output = command
+            .output()
+            .tried(|| format!("run the server program of {}", self.place.name))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = said + &fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        Ok((output.status, said))
     }
 
     /// Waits until the server accepts connections, the load's user's too.
@@ -170,9 +309,10 @@ impl Node {
     }
 
     fn try_logins(&self) -> std::result::Result<Admin, mysql::Error> {
-        let admin = Admin::connect(&self.socket())?;
-        Admin::connect_as(&self.socket(), USER, Some(PASSWORD))?;
-        Ok(admin)
+        let socket = self.socket();
+        Admin::try_login(&socket, "root", None)?;
+        Admin::try_login(&socket, USER, Some(PASSWORD))?;
+        Admin::connect(&socket)
     }
 
     /// A breakdown if the server process has ended.
@@ -181,10 +321,12 @@ impl Node {
             .process
             .as_mut()
             .and_then(|child| child.try_wait().ok().flatten());
-        match ended {
-            Some(status) => Err(self.breakdown(doing, &format!("the server ended: {status}"))),
-            None => Ok(()),
-        }
+        let Some(status) = ended else {
+            return Ok(());
+        };
+        let verdict = self.memory.as_ref().and_then(MemoryLimit::verdict);
+        let why = verdict.map_or_else(String::new, |why| format!(", {why}"));
+        Err(self.breakdown(doing, &format!("the server ended: {status}{why}")))
     }
 
     /// A breakdown with the last lines of this server's log.
@@ -199,15 +341,20 @@ impl Node {
         .into()
     }
 
+    /// The connection, made anew if there is none.
+    fn admin(&mut self) -> Option<&mut Admin> {
+        if self.admin.is_none() {
+            self.admin = Admin::connect(&self.socket()).ok();
+        }
+        self.admin.as_mut()
+    }
+
     fn asked<T>(
         &mut self,
         sql: &str,
         ask: impl FnOnce(&mut Admin) -> std::result::Result<T, mysql::Error>,
     ) -> Result<T> {
-        if self.admin.is_none() {
-            self.admin = Admin::connect(&self.socket()).ok();
-        }
-        let Some(admin) = self.admin.as_mut() else {
+        let Some(admin) = self.admin() else {
             self.check_alive(sql)?;
             return Err(self.breakdown(sql, "no connection to the server"));
         };
@@ -221,6 +368,14 @@ impl Node {
     /// Runs a statement as root over the Unix socket.
     pub fn run(&mut self, sql: &str) -> Result<()> {
         self.asked(sql, |admin| admin.run(sql))
+    }
+
+    /// The code of the error that a statement ends in; `None` if it ends well, or without one.
+    pub fn error_of(&mut self, sql: &str) -> Option<u16> {
+        match self.admin()?.run(sql) {
+            Err(mysql::Error::MySqlError(error)) => Some(error.code),
+            _ => None,
+        }
     }
 
     /// All rows of a statement.
@@ -260,17 +415,36 @@ impl Node {
     }
 }
 
+impl Ask for Node {
+    fn name(&self) -> &str {
+        Node::name(self)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<()> {
+        Node::run(self, sql)
+    }
+
+    fn value(&mut self, sql: &str) -> Result<Option<String>> {
+        Node::value(self, sql)
+    }
+
+    fn pairs(&mut self, sql: &str) -> Result<std::collections::BTreeMap<String, String>> {
+        Node::pairs(self, sql)
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
-        if let Some(child) = self.process.as_mut() {
-            let _ = child.kill();
-            let _ = child.wait();
+        // A server cannot even be killed while its disk waits for copies that have gone.
+        if let Some(volume) = &self.volume {
+            let _ = volume.freeze();
         }
+        self.kill();
     }
 }
 
 /// The last errors of a log, then its very last lines.
-fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(super) fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lines: Vec<&str> = lines.collect();
     let (early, late) = lines.split_at(lines.len().saturating_sub(6));
     let errors: Vec<&str> = early
@@ -297,7 +471,10 @@ pub fn pause(step: Duration) -> Result<()> {
 
 /// Makes `command` run as the lab's own user. Must be the last preparation: entering a namespace
 /// needs root, and preparations run in the order in which they were made.
+///
+/// The caller's own temporary folder may be closed to that user: servers would not start.
 pub fn drop_to_server_user(command: &mut Command) {
+    command.env_remove("TMPDIR");
     // SAFETY: only async-signal-safe system calls between fork and exec.
     unsafe {
         command.pre_exec(|| {

@@ -47,6 +47,18 @@ impl Settings {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// The same with 1 and 0 in place of ON and OFF, for servers that take any word for 0.
+    pub fn with_numbers(&self) -> Settings {
+        let number = |value: &str| match value.to_ascii_lowercase().as_str() {
+            "on" | "true" => "1".to_owned(),
+            "off" | "false" => "0".to_owned(),
+            _ => value.to_owned(),
+        };
+        self.iter()
+            .map(|(name, value)| (name, number(value)))
+            .collect()
+    }
+
     /// Text of an option file.
     pub fn option_file(&self) -> String {
         let line = |(name, value): (&str, &str)| format!("{name} = {value}\n");
@@ -132,6 +144,21 @@ mod tests {
             told,
             [("server_id".to_owned(), "9".to_owned(), "1".to_owned())]
         );
+    }
+
+    #[test]
+    fn switches_can_be_numbers() {
+        let pairs = [
+            ("a", "ON"),
+            ("b", "off"),
+            ("c", "True"),
+            ("d", "ONE"),
+            ("e", "64K"),
+        ];
+        let settings: Settings = pairs.into_iter().collect();
+        let expected = "[mysqld]\na = 1\nb = 0\nc = 1\nd = ONE\ne = 64K\n";
+        let text = settings.with_numbers().option_file();
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]

@@ -16,14 +16,16 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{Flock, FlockArg, OFlag};
-use nix::mount::{MsFlags, mount};
+use nix::fcntl::{Flock, FlockArg, OFlag, openat};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2, setsid};
 
+use super::memory;
 use super::relay::Relay;
 use crate::error::{Result, Tried, breakdown};
 
@@ -42,6 +44,20 @@ static RELEASED: AtomicBool = AtomicBool::new(false);
 /// Whether the user asked to stop (Ctrl-C, SIGTERM).
 pub fn stop_asked() -> bool {
     STOP_ASKED.load(Ordering::Relaxed)
+}
+
+/// Hears Ctrl-C and SIGTERM in a process that has no sandbox: the first asks to stop, the second
+/// ends it at once.
+pub fn hear_requests_to_stop() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let action = SigAction::new(
+            SigHandler::Handler(hand_on_stop),
+            SaFlags::SA_RESTART,
+            SigSet::empty(),
+        );
+        // SAFETY: the handler only calls write(2), which is async-signal-safe.
+        let _ = unsafe { sigaction(signal, &action) };
+    }
 }
 
 /// A run's folder on the host. It exists as long as the sandbox does.
@@ -104,13 +120,15 @@ pub fn sweep(parent: &Path) {
 /// A folder without a lock file is one whose maker died at once: while the parent is locked,
 /// nobody else makes any.
 fn sweep_guarded(parent: &Path) {
+    let deadline = memory::patience();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
     {
         let is_held = path.join("lock").exists() && hold(&path).is_err();
-        if !is_held {
+        // A folder whose groups are still in use is left to the next command: it names them.
+        if !is_held && memory::sweep(&path, deadline) {
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -118,7 +136,14 @@ fn sweep_guarded(parent: &Path) {
 
 /// When a process started, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)).
 fn started_ticks(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    started_ticks_in(&File::open("/proc").ok()?, pid)
+}
+
+/// The same as told by a `/proc` that is open already.
+fn started_ticks_in(proc: &File, pid: i32) -> Option<u64> {
+    let path = format!("{pid}/stat");
+    let file = openat(proc, path.as_str(), OFlag::O_RDONLY, Mode::empty()).ok()?;
+    let text = std::io::read_to_string(File::from(file)).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }
@@ -195,15 +220,7 @@ pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u
 /// The front end: hands on requests to stop, waits for the exit code.
 fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd, mut relay: Option<Relay>) -> u8 {
     LIFELINE.store(lifeline.as_raw_fd(), Ordering::Relaxed);
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        let action = SigAction::new(
-            SigHandler::Handler(hand_on_stop),
-            SaFlags::SA_RESTART,
-            SigSet::empty(),
-        );
-        // SAFETY: the handler only calls write(2), which is async-signal-safe.
-        let _ = unsafe { sigaction(signal, &action) };
-    }
+    hear_requests_to_stop();
     if let Some(relay) = &mut relay {
         pass_on_until_heard(relay, &verdict);
     }
@@ -266,15 +283,34 @@ fn keep(
     let is_detached = ends.relay.is_some();
     let outcome = launch(cache, folder, ends.lifeline, &verdict, is_detached, work);
     let code = match outcome {
-        Ok(pid) => wait_for(pid),
+        Ok(pid) => {
+            let code = wait_for(pid);
+            let _ = let_go_of_mounts();
+            code
+        }
         Err(error) => {
             eprintln!("acklab: {error}");
             error.exit_code()
         }
     };
-    let _ = fs::remove_dir_all(&folder.path);
+    if memory::sweep(&folder.path, memory::patience()) {
+        let _ = fs::remove_dir_all(&folder.path);
+    }
     let _ = verdict.write_all(&[code]);
     code
+}
+
+/// The keeper shares pid 1's mounts, and outlives it: a killed pid 1 leaves them, and a folder on
+/// which a disk is mounted cannot be removed.
+fn let_go_of_mounts() -> nix::Result<()> {
+    if !Path::new(INSIDE).exists() {
+        // It died before it had mounted anything.
+        return Ok(());
+    }
+    // Whatever has been done by now: the host's own mounts must be out of reach.
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    umount2("/run", MntFlags::MNT_DETACH)
 }
 
 fn wait_for(pid: Pid) -> u8 {
@@ -296,17 +332,21 @@ fn launch(
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> Result<Pid> {
     let flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
+    // Pid 1 shares our mounts, and may cover `/proc` before we have looked at it there.
+    let proc = File::open("/proc").tried(|| "open /proc".into())?;
     unshare(flags)
         .tried(|| "make new pid, mount and network namespaces (root is needed)".into())?;
     // SAFETY: still a single thread.
     match unsafe { fork() }.tried(|| "fork pid 1".into())? {
         ForkResult::Parent { child } => {
-            let ticks = started_ticks(child.as_raw()).unwrap_or(0);
+            let unseen = || breakdown("see pid 1 of the sandbox", "/proc does not show it");
+            let ticks = started_ticks_in(&proc, child.as_raw()).ok_or_else(unseen)?;
             fs::write(folder.path.join("pid"), format!("{child} {ticks}"))
                 .tried(|| "write the sandbox's pid".into())?;
             Ok(child)
         }
         ForkResult::Child => {
+            drop(proc);
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
             let code = inside(cache, folder, lifeline, verdict, is_detached, work).unwrap_or_else(

@@ -143,7 +143,9 @@ fn answer<I: AsFd>(
 }
 
 fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Result<Reply> {
-    let command = serde_json::from_str(line).tried(|| format!("read the command {line}"))?;
+    // Not with the line, which may hold a password.
+    let what = || format!("read a command of {} bytes", line.len());
+    let command = serde_json::from_str(line).tried(what)?;
     match (command, &mut state.pool) {
         (Command::Start(_) | Command::Reload(_) | Command::Iterate, Some(_)) => {
             Err(breakdown("start a load", "one is running already"))
@@ -176,7 +178,7 @@ fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Resul
 }
 
 fn prepare_process(job: &Job) -> Result<()> {
-    priority::choose(job.connections);
+    priority::choose(job.connections, job.rate_per_s.is_some());
     let (soft, _) =
         getrlimit(Resource::RLIMIT_NOFILE).tried(|| "read the limit of open files".to_owned())?;
     if u64::from(job.connections) + SPARE_DESCRIPTORS <= soft {
@@ -210,7 +212,8 @@ fn start<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<(Pool, f64)> {
             return Err(breakdown(tried, status));
         }
     }
-    Ok((pool, begin.elapsed().as_secs_f64()))
+    let connected_s = pool.connected_s();
+    Ok((pool, connected_s))
 }
 
 /// One turn; commands that come meanwhile are kept for later.

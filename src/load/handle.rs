@@ -1,11 +1,20 @@
 //! The parent's side of a driver: a child process and the pipes to it.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command as Program, Stdio};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::job::{Command, Iterations, Job, Reply, Snapshot};
 use super::merge::merge;
 use crate::error::{Error, Result, Tried, breakdown};
+use crate::lab::node::pause;
+
+/// How often a request to stop is looked for while a driver is at work.
+const LISTEN_MS: u16 = 200;
 
 /// A running driver. Dropped, it is ended and reaped.
 pub struct Driver {
@@ -100,6 +109,7 @@ impl Driver {
     }
 
     fn receive(&mut self) -> Result<Reply> {
+        self.await_reply()?;
         let mut line = String::new();
         match self.replies.read_line(&mut line) {
             Ok(0) => return Err(self.death("it ended without an answer")),
@@ -110,6 +120,21 @@ impl Driver {
             Reply::Failed { tried, status } => Err(breakdown(tried, status)),
             reply => Ok(reply),
         }
+    }
+
+    /// Waits for the beginning of an answer; a request to stop is heard meanwhile.
+    fn await_reply(&self) -> Result<()> {
+        while self.replies.buffer().is_empty() {
+            let mut fds = [PollFd::new(
+                self.replies.get_ref().as_fd(),
+                PollFlags::POLLIN,
+            )];
+            match poll(&mut fds, PollTimeout::from(LISTEN_MS)) {
+                Ok(0) | Err(Errno::EINTR) => pause(Duration::ZERO)?,
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
     }
 
     /// What to say of a driver that does not answer any more.

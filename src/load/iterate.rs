@@ -11,9 +11,15 @@ use super::job::{Iterations, Job, Snapshot};
 use super::merge::merge;
 use super::pool::Pool;
 use super::workload::mysqlslap::{SCHEMA, Slap};
-use crate::error::{Result, Tried, breakdown};
+use crate::error::{Error, Result, Tried, breakdown};
+use crate::lab::endpoint::Authorities;
 use crate::record::Iteration;
 
+/// Of the reload's statements, which insert one row each: less than every server allows.
+const PACKET_BYTES_MAX: usize = 1 << 20;
+/// An iteration in which nothing is answered for so long has failed: longer than any of its
+/// statements takes, even over a slow link.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 /// How often an iteration looks up when nothing happens.
 const LOOK_UP: Duration = Duration::from_secs(1);
 
@@ -27,7 +33,7 @@ pub struct Loaded {
 /// Drops and loads mysqlslap's schema anew over one plain connection: not part of the clock.
 pub fn reload(job: &Job) -> Result<Loaded> {
     let slap = checked(job)?;
-    let ids = fill(&mut connect(job)?, &slap, job.seed)?;
+    let ids = fill(&mut connect(job)?, &slap, job)?;
     Ok(Loaded {
         job: job.clone(),
         slap,
@@ -66,6 +72,9 @@ fn checked(job: &Job) -> Result<Slap> {
             "only mysqlslap's workloads run in iterations",
         ));
     };
+    if job.rate_per_s.is_some() {
+        return Err(breakdown(tried(), "mysqlslap has no rate"));
+    }
     if !slap.is_runnable() {
         let status = "mysqlslap's key load needs its auto-increment column";
         return Err(breakdown(tried(), status));
@@ -76,7 +85,8 @@ fn checked(job: &Job) -> Result<Slap> {
     Ok(slap)
 }
 
-/// The reload runs over one plain connection to the first server, outside the clock.
+/// The reload runs over one connection to the first server, outside the clock: a plain one, but a
+/// guest's is encrypted as its load's are.
 fn connect(job: &Job) -> Result<Conn> {
     let target = job.targets.first().copied();
     let Some(target) = target else {
@@ -86,8 +96,21 @@ fn connect(job: &Job) -> Result<Conn> {
         .ip_or_hostname(Some(target.ip().to_string()))
         .tcp_port(target.port())
         .prefer_socket(false)
+        .tcp_connect_timeout(Some(ANSWER_LIMIT))
+        .read_timeout(Some(ANSWER_LIMIT))
+        // Given, it is not asked for: the tool sends no such query.
+        .max_allowed_packet(Some(PACKET_BYTES_MAX))
         .user(Some(job.user.clone()))
-        .pass(Some(job.password.clone()));
+        .pass(Some(job.password.to_string()));
+    let guest = job.guest.as_ref().filter(|_| job.tls);
+    let ca_pem = guest.and_then(|guest| guest.ca_pem.as_deref());
+    let authorities = Authorities::of(ca_pem)?;
+    let options = match guest {
+        Some(guest) => options
+            .ip_or_hostname(Some(guest.server_name.clone()))
+            .ssl_opts(authorities.options()),
+        None => options,
+    };
     Conn::new(options).tried(|| format!("connect to {target} to load mysqlslap's table"))
 }
 
@@ -97,8 +120,9 @@ fn run(admin: &mut Conn, sql: &str) -> Result<()> {
 }
 
 /// The ids of the rows, if there are any to be named by.
-fn fill(admin: &mut Conn, slap: &Slap, seed: u64) -> Result<Vec<u64>> {
-    for sql in slap.reload(seed) {
+fn fill(admin: &mut Conn, slap: &Slap, job: &Job) -> Result<Vec<u64>> {
+    let own = job.guest.as_ref().map(|_| job.database.as_str());
+    for sql in slap.reload(job.seed, own) {
         run(admin, &sql)?;
     }
     if !slap.autoincrement {
@@ -117,14 +141,23 @@ fn one_iteration<I: AsFd>(
     let quota = slap.queries_per_session(job.connections);
     let script = slap.script(job.seed, ids);
     let mut job = job.clone();
-    job.database = SCHEMA.to_owned();
+    if job.guest.is_none() {
+        job.database = SCHEMA.to_owned();
+    }
     let begin = Instant::now();
     let mut pool = Pool::new(&job, script, Some(quota), begin)?;
     pool.watch(input.source())?;
+    let (mut answered, mut since) = (0, begin);
     while !pool.all_finished() {
         turn(input, &mut pool, Instant::now() + LOOK_UP)?;
         if let Some(failure) = pool.take_failure() {
             return Err(failure);
+        }
+        if pool.answered() != answered {
+            (answered, since) = (pool.answered(), Instant::now());
+        }
+        if since.elapsed() >= ANSWER_LIMIT {
+            return Err(silence(&pool, &job));
         }
     }
     let snapshot = pool.mark();
@@ -134,6 +167,17 @@ fn one_iteration<I: AsFd>(
         queries: quota * u64::from(job.connections),
     };
     Ok((iteration, snapshot))
+}
+
+fn silence(pool: &Pool, job: &Job) -> Error {
+    let status = format!(
+        "no answer for {} s: of {} sessions {} had connected, {} had finished",
+        ANSWER_LIMIT.as_secs(),
+        job.connections,
+        pool.connected(),
+        pool.finished()
+    );
+    breakdown(format!("run {}", job.workload.label()), status)
 }
 
 /// Snapshots of one iteration after the other: like drivers side by side, but windows add up and

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::lab::endpoint::{Guest, Secret};
 use crate::record::{Iteration, Second};
 use crate::study::Workload;
 
@@ -15,10 +16,10 @@ pub struct Job {
     /// Servers; session `i` connects to the `i`-th of them, counted round and round.
     pub targets: Vec<SocketAddr>,
     pub user: String,
-    pub password: String,
+    pub password: Secret,
     /// Current database of every session; mysqlslap's manner uses one of its own.
     pub database: String,
-    /// TLS on every connection; the server's certificate is not verified.
+    /// TLS on every connection; the server's certificate is verified for guests only.
     pub tls: bool,
     pub workload: Workload,
     /// Number of sessions.
@@ -35,6 +36,14 @@ pub struct Job {
     /// earlier job over the same tables.
     #[serde(default)]
     pub unique_from: u64,
+    /// Open loop: so many transactions become due each second over all sessions of this driver,
+    /// at random intervals, and latency runs from the due time. Without it each session sends its
+    /// next transaction when the last was answered.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
+    /// The server is somebody else's: nothing outside `database` is touched, and TLS verifies.
+    #[serde(default)]
+    pub guest: Option<Guest>,
 }
 
 fn one() -> u32 {
@@ -57,8 +66,17 @@ pub struct Snapshot {
     /// Transactions still without an answer when their connection was closed at the stop.
     pub unanswered: u64,
     /// Of transactions that ended well, from their first statement sent to the last answer, in
-    /// µs: an HdrHistogram in V2 form, base64.
+    /// µs: an HdrHistogram in V2 form, base64. In an open loop from the time they were due.
     pub latency_us: String,
+    /// Open loop only: the same transactions from their first statement sent.
+    #[serde(default)]
+    pub service_us: Option<String>,
+    /// Open loop only: transactions that became due, and those of all so far that no session has
+    /// begun.
+    #[serde(default)]
+    pub due: u64,
+    #[serde(default)]
+    pub backlog: u64,
     /// The same by kind of statement (`select`, `update`, `commit`…).
     pub statement_latency_us: BTreeMap<String, String>,
     /// Whole seconds that ended in this window.
@@ -81,7 +99,7 @@ pub struct Iterations {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// Connect all sessions and start the closed-loop load.
+    /// Connect all sessions and start the load.
     Start(Box<Job>),
     /// Answer a snapshot and begin a new window.
     Mark,
@@ -132,5 +150,6 @@ mod tests {
             panic!("not a reload");
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
+        assert_eq!(job.rate_per_s, None);
     }
 }

@@ -15,6 +15,7 @@ const SPECIAL_SHARE: f64 = 0.01;
 const RANGE_FACTOR: f64 = 100.0 / (100.0 - 75.0);
 
 /// A stream of random numbers.
+#[derive(Clone)]
 pub struct Draws(ChaCha8Rng);
 
 impl Draws {
@@ -52,6 +53,11 @@ impl Draws {
         let special_span = span * SPECIAL_SHARE;
         let offset = unit * (special_span + 1.0) + span / 2.0 - span * SPECIAL_SHARE / 2.0;
         min + offset as i64
+    }
+
+    /// Exponentially distributed with this mean: the time until the next of independent events.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
     }
 
     /// Appends `template` with each `#` replaced by a digit.

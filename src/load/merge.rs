@@ -14,12 +14,15 @@ use crate::record::histogram;
 /// the drivers' medians, weighted by their transactions: their histograms are gone by then.
 pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
     let mut all = Snapshot::default();
-    let mut latency = new_histogram();
+    let (mut latency, mut service) = (new_histogram(), None);
     let mut kinds: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
     for one in snapshots {
         add_counts(&mut all, &one);
         add_histogram(&mut latency, &one.latency_us)?;
+        if let Some(text) = &one.service_us {
+            add_histogram(service.get_or_insert_with(new_histogram), text)?;
+        }
         for (kind, text) in &one.statement_latency_us {
             let sum = kinds.entry(kind.clone()).or_insert_with(new_histogram);
             add_histogram(sum, text)?;
@@ -29,6 +32,7 @@ pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
         }
     }
     all.latency_us = histogram::encode(&latency);
+    all.service_us = service.as_ref().map(histogram::encode);
     let encoded = kinds.iter().map(|(k, h)| (k.clone(), histogram::encode(h)));
     all.statement_latency_us = encoded.collect();
     all.timeline = seconds.into_values().collect();
@@ -43,6 +47,8 @@ fn add_counts(all: &mut Snapshot, one: &Snapshot) {
     all.unchanged += one.unchanged;
     all.statements += one.statements;
     all.unanswered += one.unanswered;
+    all.due += one.due;
+    all.backlog += one.backlog;
     for (code, count) in &one.errors {
         *all.errors.entry(*code).or_default() += count;
     }
@@ -108,6 +114,24 @@ mod tests {
         assert_eq!(all.timeline.len(), 1);
         assert_eq!((second.transactions, second.latency_us_p50), (4, 200));
         assert_eq!(second.latency_us_max, 500);
+    }
+
+    #[test]
+    fn an_open_loops_figures_join_too() {
+        let open = |commits, service_us| {
+            let closed = snapshot(commits, service_us, &[]);
+            Snapshot {
+                service_us: Some(closed.latency_us.clone()),
+                due: commits + 1,
+                backlog: 1,
+                ..closed
+            }
+        };
+        let all = merge(vec![open(3, 100), open(1, 500)]).unwrap();
+        assert_eq!((all.due, all.backlog), (6, 2));
+        let service = histogram::decode(&all.service_us.unwrap()).unwrap();
+        assert_eq!((service.len(), service.max()), (4, 500));
+        assert_eq!(merge(vec![snapshot(1, 1, &[])]).unwrap().service_us, None);
     }
 
     #[test]

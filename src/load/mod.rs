@@ -3,11 +3,13 @@
 //! The parent holds a [`Driver`], which tells an `acklab drive` process what to do. There a
 //! `Pool` of `Session`s runs a workload's `Script` against the servers and counts in a `Tally`.
 
+mod arrivals;
 pub mod driver;
 mod handle;
 mod iterate;
 mod job;
 mod keys;
+pub mod ledger;
 mod merge;
 mod pool;
 mod priority;

@@ -6,11 +6,14 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::arrivals::{Arrivals, Idle};
 use super::job::{Job, Snapshot};
 use super::keys::Draws;
 use super::session::{Progress, Session, Shared};
-use super::stream::tls_config;
+use super::stream::Tls;
 use super::tally::{LOST_CONNECTION, Tally};
 use super::wire::login::Account;
 use super::workload::{Script, SessionState};
@@ -29,6 +32,10 @@ const BACK_OFF_DOUBLINGS: u32 = 6;
 const ATTEMPTS: u32 = 20;
 /// The token of what `watch` watches.
 const WATCHED: u64 = u64::MAX;
+/// The token of the timer for what is due.
+const TIMER: u64 = u64::MAX - 1;
+/// The stream of random numbers that due times are drawn from: none of a session's.
+const ARRIVALS_STREAM: u64 = u32::MAX as u64;
 
 /// The sessions of one job.
 pub struct Pool {
@@ -41,6 +48,11 @@ pub struct Pool {
     waiting: VecDeque<usize>,
     /// Lost sessions, by the time of their next attempt.
     retries: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Open loop only: sessions for which nothing is due.
+    idle: Idle,
+    /// Open loop only: rings when the next is due. `epoll` itself counts in milliseconds.
+    timer: Option<TimerFd>,
+    rings_at: Option<Instant>,
     logging_in: usize,
     logins_at_once: usize,
     connected: usize,
@@ -50,8 +62,11 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Sessions for `job`, not connected yet; with a limit each runs that many transactions and
-    /// all connect at once, else without end.
+    /// Sessions for `job`, not connected yet. With a limit each runs that many transactions as
+    /// soon as it is connected, and all connect at once; else all begin together when the last is
+    /// connected, and have no end. Those that worked meanwhile would keep the server from letting
+    /// the others in: 2,000 sessions on two cores took a minute. With a rate they share what
+    /// becomes due.
     pub fn new(job: &Job, script: Script, limit: Option<u64>, now: Instant) -> Result<Self> {
         if job.targets.is_empty() {
             return Err(breakdown("drive load", "no server was given"));
@@ -66,12 +81,16 @@ impl Pool {
             Session::new(job.targets[index % job.targets.len()], source, limit)
         };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
+        let epoll = epoll.tried(|| "make an epoll instance".to_owned())?;
         Ok(Pool {
-            epoll: epoll.tried(|| "make an epoll instance".to_owned())?,
+            timer: job.rate_per_s.map(|_| timer(&epoll)).transpose()?,
+            rings_at: None,
+            idle: Idle::of(count),
+            epoll,
             events: vec![EpollEvent::empty(); EVENTS_AT_ONCE],
             sessions: (0..count).map(session).collect(),
             attempts: vec![0; count],
-            shared: shared(job, script, now),
+            shared: shared(job, script, now, limit.is_none())?,
             waiting: (0..count).collect(),
             retries: BinaryHeap::new(),
             logging_in: 0,
@@ -104,6 +123,21 @@ impl Pool {
         self.connected == self.sessions.len()
     }
 
+    /// Number of statements and failures since the last mark.
+    pub fn answered(&self) -> u64 {
+        self.shared.tally.answered()
+    }
+
+    /// Number of sessions that have ended as they should.
+    pub fn finished(&self) -> usize {
+        self.finished
+    }
+
+    /// From the start until every session had been ready.
+    pub fn connected_s(&self) -> f64 {
+        self.shared.tally.connected_s()
+    }
+
     /// Whether every session has ended as it should.
     pub fn all_finished(&self) -> bool {
         self.finished == self.sessions.len()
@@ -116,19 +150,28 @@ impl Pool {
 
     /// Everything since the last mark; begins a new window.
     pub fn mark(&mut self) -> Snapshot {
-        let mut snapshot = self.shared.tally.snapshot(Instant::now());
+        let now = Instant::now();
+        let mut snapshot = self.shared.tally.snapshot(now);
         snapshot.unique_next = self.shared.script.source.unique_next();
+        if let Some(arrivals) = &mut self.shared.arrivals {
+            let due = arrivals.look(now);
+            (snapshot.due, snapshot.backlog) = (due.due, due.backlog);
+        }
         snapshot
     }
 
     /// No new transactions from now on; sessions without one are closed.
     pub fn begin_stop(&mut self) {
         self.shared.is_stopping = true;
+        if let Some(arrivals) = &mut self.shared.arrivals {
+            arrivals.end(Instant::now());
+        }
         self.waiting.clear();
         self.retries.clear();
         for session in self.sessions.iter_mut().filter(|s| !s.is_ready()) {
             session.close();
         }
+        self.begin_together();
         self.logging_in = 0;
     }
 
@@ -149,6 +192,7 @@ impl Pool {
     /// is watched can be read.
     pub fn turn(&mut self, deadline: Option<Instant>) -> Result<bool> {
         self.connect_waiting();
+        self.hand_out()?;
         let timeout = self.timeout(deadline);
         let mut events = std::mem::take(&mut self.events);
         let count = match self.epoll.wait(&mut events, timeout) {
@@ -160,6 +204,8 @@ impl Pool {
         for event in &events[..count] {
             match event.data() {
                 WATCHED => is_watched = true,
+                // What is due is handed out at the next turn.
+                TIMER => {}
                 index => self.advance(index as usize),
             }
         }
@@ -176,6 +222,41 @@ impl Pool {
         let left = due.saturating_duration_since(Instant::now());
         let ms = left.as_micros().div_ceil(1000).min(60_000) as u16;
         EpollTimeout::from(ms)
+    }
+
+    /// Gives what is due to idle sessions, and sets the timer for the next if some are left: a
+    /// session that is at work looks for itself when it has done.
+    fn hand_out(&mut self) -> Result<()> {
+        while !self.idle.is_empty() {
+            let Some(next) = self.shared.arrivals.as_ref().and_then(Arrivals::next) else {
+                return Ok(());
+            };
+            let now = Instant::now();
+            if next > now {
+                return self.ring_at(next, now);
+            }
+            self.begin_longest_idle();
+        }
+        Ok(())
+    }
+
+    fn begin_longest_idle(&mut self) {
+        let index = self.idle.pop();
+        // Since it became idle its connection may have been lost.
+        if let Some(index) = index.filter(|&index| self.sessions[index].is_held()) {
+            let progress = self.sessions[index].begin(&mut self.shared);
+            self.progressed(index, true, progress);
+        }
+    }
+
+    fn ring_at(&mut self, due: Instant, now: Instant) -> Result<()> {
+        let Some(timer) = self.timer.as_ref().filter(|_| self.rings_at != Some(due)) else {
+            return Ok(());
+        };
+        self.rings_at = Some(due);
+        let once = Expiration::OneShot(TimeSpec::from_duration(due - now));
+        let set = timer.set(once, TimerSetTimeFlags::empty());
+        set.tried(|| "set the driver's timer".to_owned())
     }
 
     fn connect_waiting(&mut self) {
@@ -222,6 +303,13 @@ impl Pool {
         let progress = self.sessions[index].advance(&mut self.shared);
         let is_login_over = !was_ready && progress != Progress::Going;
         self.logging_in -= usize::from(is_login_over);
+        self.progressed(index, was_ready, progress);
+    }
+
+    fn progressed(&mut self, index: usize, was_ready: bool, progress: Progress) {
+        if self.timer.is_some() && self.sessions[index].is_held() {
+            self.idle.push(index);
+        }
         match progress {
             Progress::Going => {}
             Progress::Ready => self.ready(index),
@@ -244,7 +332,19 @@ impl Pool {
             self.connected += 1;
             if self.all_connected() {
                 self.shared.tally.connected(Instant::now());
+                self.begin_together();
             }
+        }
+    }
+
+    fn begin_together(&mut self) {
+        self.shared.is_holding = false;
+        if let Some(arrivals) = &mut self.shared.arrivals {
+            arrivals.begin(Instant::now());
+        }
+        for index in 0..self.sessions.len() {
+            let progress = self.sessions[index].begin(&mut self.shared);
+            self.progressed(index, true, progress);
         }
     }
 
@@ -281,19 +381,34 @@ impl Pool {
     }
 }
 
-fn shared(job: &Job, script: Script, now: Instant) -> Shared {
+/// A timer that is not set yet. Each setting of it makes an event of its own.
+fn timer(epoll: &Epoll) -> Result<TimerFd> {
+    let tried = || "make the driver's timer".to_owned();
+    let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).tried(tried)?;
+    let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER);
+    epoll.add(&timer, event).tried(tried)?;
+    Ok(timer)
+}
+
+fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<Shared> {
     let tally = Tally::new(now, &script.kinds);
-    Shared {
+    let stream = u64::from(job.driver) << 32 | ARRIVALS_STREAM;
+    let arrivals = |rate_per_s| Arrivals::new(rate_per_s, Draws::new(job.seed, stream));
+    let tls = job.tls.then(|| Tls::of(job.guest.as_ref()));
+    Ok(Shared {
         account: Account {
             user: job.user.clone(),
             password: job.password.clone(),
             database: job.database.clone(),
             tls: job.tls,
         },
-        tls: job.tls.then(tls_config),
+        tls: tls.transpose()?,
         script,
         tally,
+        arrivals: job.rate_per_s.map(arrivals).transpose()?,
+        is_holding,
         is_stopping: false,
         buffer: vec![0; BUFFER_BYTES],
-    }
+    })
 }

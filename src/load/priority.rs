@@ -10,9 +10,10 @@ const GROUPED_FROM_SESSIONS: u32 = 16;
 /// `SCHED_BATCH` it does not preempt what runs: it starts at once on an idle CPU, else when a
 /// server waits, and then finds several answers (64 sessions on two cores: 5 µs of CPU per
 /// point select, not 9). With few sessions each answer's time matters more than CPU, so there
-/// the class stays the usual one. A class that somebody else has set is left alone.
-pub fn choose(sessions: u32) {
-    let class = if sessions >= GROUPED_FROM_SESSIONS {
+/// the class stays the usual one. So it does in an open loop, whose due times must be kept. A
+/// class that somebody else has set is left alone.
+pub fn choose(sessions: u32, is_open_loop: bool) {
+    let class = if sessions >= GROUPED_FROM_SESSIONS && !is_open_loop {
         libc::SCHED_BATCH
     } else {
         libc::SCHED_OTHER
@@ -41,9 +42,12 @@ mod tests {
 
     #[test]
     fn many_sessions_are_served_in_groups() {
-        choose(GROUPED_FROM_SESSIONS);
+        choose(GROUPED_FROM_SESSIONS, false);
         assert_eq!(class(), libc::SCHED_BATCH);
-        choose(GROUPED_FROM_SESSIONS - 1);
+        choose(GROUPED_FROM_SESSIONS - 1, false);
+        assert_eq!(class(), libc::SCHED_OTHER);
+        choose(GROUPED_FROM_SESSIONS, false);
+        choose(GROUPED_FROM_SESSIONS, true);
         assert_eq!(class(), libc::SCHED_OTHER);
     }
 }

@@ -4,12 +4,10 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::Instant;
 
-use rustls::ClientConfig;
-
-use super::stream::Stream;
+use super::arrivals::Arrivals;
+use super::stream::{Stream, Tls};
 use super::tally::Tally;
 use super::wire::answer::{Answer, Ended};
 use super::wire::encode;
@@ -23,13 +21,27 @@ const UNSUPPORTED_PREPARED: u16 = 1295;
 /// What all sessions of a driver share.
 pub struct Shared {
     pub account: Account,
-    pub tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<Tls>,
     pub script: Script,
     pub tally: Tally,
+    /// Open loop only: when transactions are due.
+    pub arrivals: Option<Arrivals>,
+    /// Sessions that are ready wait for the others.
+    pub is_holding: bool,
     /// No new transactions.
     pub is_stopping: bool,
     /// Where sockets are read into.
     pub buffer: Vec<u8>,
+}
+
+impl Shared {
+    /// Since when the transaction that begins now is due; `None` if none is due yet.
+    fn due(&mut self, now: Instant) -> Option<Instant> {
+        match &mut self.arrivals {
+            Some(arrivals) => arrivals.take(now),
+            None => Some(now),
+        }
+    }
 }
 
 /// What became of a session when its socket moved it.
@@ -50,6 +62,9 @@ enum State {
     Connecting,
     Login(Box<(Login, Frames)>),
     Preparing(usize),
+    /// Ready, and without a transaction until `begin`: the others are not ready yet, or nothing
+    /// is due.
+    Held,
     Running(usize),
     RollingBack,
 }
@@ -72,6 +87,7 @@ pub struct Session {
     source: SessionState,
     plan: Plan,
     out: Vec<u8>,
+    transaction_due: Instant,
     transaction_start: Instant,
     statement_start: Instant,
     changed_rows: u64,
@@ -112,6 +128,7 @@ impl Session {
             source,
             plan: Plan::default(),
             out: Vec::new(),
+            transaction_due: now,
             transaction_start: now,
             statement_start: now,
             changed_rows: 0,
@@ -133,7 +150,15 @@ impl Session {
 
     /// Whether it has logged in and prepared its statements.
     pub fn is_ready(&self) -> bool {
-        matches!(self.state, State::Running(_) | State::RollingBack)
+        matches!(
+            self.state,
+            State::Held | State::Running(_) | State::RollingBack
+        )
+    }
+
+    /// Whether it waits for `begin`.
+    pub fn is_held(&self) -> bool {
+        matches!(self.state, State::Held)
     }
 
     /// Whether it has no connection.
@@ -147,12 +172,25 @@ impl Session {
         self.state = State::Closed;
     }
 
+    /// Begins a transaction, if it waits for one.
+    pub fn begin(&mut self, shared: &mut Shared) -> Progress {
+        if !self.is_held() {
+            return Progress::Going;
+        }
+        let stopped = self.next_transaction(shared, Instant::now());
+        self.progress(stopped, true)
+    }
+
     /// Does all that its socket allows.
     pub fn advance(&mut self, shared: &mut Shared) -> Progress {
         let was_ready = self.is_ready();
         let buffer = mem::take(&mut shared.buffer);
         let (stopped, buffer) = self.pump(shared, buffer);
         shared.buffer = buffer;
+        self.progress(stopped, was_ready)
+    }
+
+    fn progress(&mut self, stopped: Result<(), Stop>, was_ready: bool) -> Progress {
         match stopped {
             Ok(()) if !was_ready && self.is_ready() => Progress::Ready,
             Ok(()) => Progress::Going,
@@ -235,8 +273,8 @@ impl Session {
             Step::Send(bytes) => Ok(stream.send(&bytes)?),
             Step::StartTls(request, response) => {
                 stream.send(&request)?;
-                let config = shared.tls.clone();
-                stream.start_tls(config.ok_or_else(|| lost(0, "TLS is not set up"))?)?;
+                let tls = shared.tls.as_ref();
+                stream.start_tls(tls.ok_or_else(|| lost(0, "TLS is not set up"))?)?;
                 Ok(stream.send(&response)?)
             }
             Step::Done { deprecate_eof } => {
@@ -249,11 +287,15 @@ impl Session {
         }
     }
 
-    /// Prepares the next statement at or after `first`; begins the load when there is none.
+    /// Prepares the next statement at or after `first`; when there is none it is ready.
     fn prepare_from(&mut self, shared: &mut Shared, first: usize) -> Result<(), Stop> {
         let statements = &shared.script.statements;
         let next = (first..statements.len()).find(|&index| statements[index].prepared);
         let Some(index) = next else {
+            if shared.is_holding {
+                self.state = State::Held;
+                return Ok(());
+            }
             return self.next_transaction(shared, Instant::now());
         };
         self.out.clear();
@@ -313,8 +355,11 @@ impl Session {
         if step + 1 < self.plan.len() {
             return self.send_step(shared, step + 1, now);
         }
-        let latency = now - self.transaction_start;
+        let latency = now - self.transaction_due;
         shared.tally.transaction(now, latency, self.changed_rows);
+        if shared.arrivals.is_some() {
+            shared.tally.service(now - self.transaction_start);
+        }
         self.next_transaction(shared, now)
     }
 
@@ -338,11 +383,16 @@ impl Session {
             self.send()?;
             return Err(Stop::Finished);
         }
+        let Some(due) = shared.due(now) else {
+            self.state = State::Held;
+            return Ok(());
+        };
         self.left = self.left.map(|left| left - 1);
         self.plan.clear();
         shared.script.source.draw(&mut self.source, &mut self.plan);
         self.source.position += 1;
         self.changed_rows = 0;
+        self.transaction_due = due;
         self.transaction_start = now;
         self.send_step(shared, 0, now)
     }

@@ -11,6 +11,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
 
+use crate::error::Result;
+use crate::lab::endpoint::Guest;
+
 /// One connection. Reads and writes fail with `WouldBlock` rather than wait.
 pub struct Stream {
     socket: TcpStream,
@@ -49,9 +52,11 @@ impl Stream {
     }
 
     /// Everything after this goes through TLS.
-    pub fn start_tls(&mut self, config: Arc<ClientConfig>) -> io::Result<()> {
-        let name = ServerName::from(self.socket.peer_addr()?.ip());
-        let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
+    pub fn start_tls(&mut self, tls: &Tls) -> io::Result<()> {
+        let address = ServerName::from(self.socket.peer_addr()?.ip());
+        let name = tls.server_name.clone().unwrap_or(address);
+        let connection = ClientConnection::new(tls.config.clone(), name);
+        let mut tls = connection.map_err(io::Error::other)?;
         tls.set_buffer_limit(None);
         self.tls = Some(Box::new(tls));
         Ok(())
@@ -139,9 +144,42 @@ fn flush_tls(tls: &mut ClientConnection, socket: &mut TcpStream) -> io::Result<(
     Ok(())
 }
 
+/// How a job's connections are encrypted.
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    /// What the certificate must be for, where it is verified.
+    server_name: Option<ServerName<'static>>,
+}
+
+impl Tls {
+    /// Verified on a server of somebody else's.
+    ///
+    /// # Errors
+    /// A breakdown if a guest's name or authorities are of no use.
+    pub fn of(guest: Option<&Guest>) -> Result<Tls> {
+        Ok(Tls {
+            config: match guest {
+                Some(guest) => verifying(guest)?,
+                None => tls_config(),
+            },
+            server_name: guest.map(Guest::name).transpose()?,
+        })
+    }
+}
+
+fn verifying(guest: &Guest) -> Result<Arc<ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows the default versions")
+        .with_root_certificates(guest.roots()?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
 /// TLS as database clients mostly use it: encrypted, the server's certificate not verified, since
 /// the servers of a lab make their own.
-pub fn tls_config() -> Arc<ClientConfig> {
+fn tls_config() -> Arc<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let schemes = provider
         .signature_verification_algorithms
@@ -166,7 +204,7 @@ impl ServerCertVerifier for AnyCertificate {
         _server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
         _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         Ok(ServerCertVerified::assertion())
     }
 
@@ -175,7 +213,7 @@ impl ServerCertVerifier for AnyCertificate {
         _message: &[u8],
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
         Ok(HandshakeSignatureValid::assertion())
     }
 
@@ -184,7 +222,7 @@ impl ServerCertVerifier for AnyCertificate {
         _message: &[u8],
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
         Ok(HandshakeSignatureValid::assertion())
     }
 

@@ -19,6 +19,7 @@ pub struct Tally {
     window_start: Instant,
     counts: Snapshot,
     latency_us: Histogram<u64>,
+    service_us: Histogram<u64>,
     kinds: Vec<(String, Histogram<u64>)>,
     second: Second,
     second_end: Instant,
@@ -33,6 +34,7 @@ impl Tally {
             window_start: now,
             counts: Snapshot::default(),
             latency_us: new_histogram(),
+            service_us: new_histogram(),
             kinds: kinds.iter().map(|k| (k.clone(), new_histogram())).collect(),
             second: Second::default(),
             second_end: now + Duration::from_secs(1),
@@ -59,11 +61,21 @@ impl Tally {
         self.second_latency_us.saturating_record(latency_us);
     }
 
+    /// How long the transaction that just ended well had been served, where it was due before.
+    pub fn service(&mut self, service: Duration) {
+        self.service_us.saturating_record(micros(service));
+    }
+
     /// A transaction failed at `now`.
     pub fn error(&mut self, now: Instant, code: u16) {
         self.close_seconds(now);
         self.second.errors += 1;
         *self.counts.errors.entry(code).or_default() += 1;
+    }
+
+    /// Statements that ended well and failures, since the last snapshot.
+    pub fn answered(&self) -> u64 {
+        self.counts.statements + self.counts.errors.values().sum::<u64>()
     }
 
     /// A transaction's connection was closed before its answer came.
@@ -74,6 +86,11 @@ impl Tally {
     /// All sessions are connected at `now`.
     pub fn connected(&mut self, now: Instant) {
         self.counts.connected_s = (now - self.started).as_secs_f64();
+    }
+
+    /// From the start until all sessions were connected.
+    pub fn connected_s(&self) -> f64 {
+        self.counts.connected_s
     }
 
     /// Everything since the last snapshot; a new window begins at `now`.
@@ -87,6 +104,8 @@ impl Tally {
         snapshot.window_s = (now - self.window_start).as_secs_f64();
         self.window_start = now;
         snapshot.latency_us = take(&mut self.latency_us);
+        let is_open = !self.service_us.is_empty();
+        snapshot.service_us = is_open.then(|| take(&mut self.service_us));
         snapshot.statement_latency_us = self.take_kinds();
         snapshot
     }
@@ -163,11 +182,15 @@ mod tests {
         );
 
         tally.transaction(at(start, 500), ms(1), 7);
+        tally.service(Duration::from_micros(250));
         let second = tally.snapshot(at(start, 700));
         assert_eq!(
             (second.commits, second.unchanged, second.statements),
             (1, 0, 0)
         );
+        assert_eq!(first.service_us, None);
+        let service = histogram::decode(&second.service_us.unwrap()).unwrap();
+        assert_eq!((service.len(), service.max()), (1, 250));
         assert!(second.errors.is_empty() && second.timeline.is_empty());
         assert_eq!(histogram::decode(&second.latency_us).unwrap().len(), 1);
         assert_eq!(second.connected_s, 0.05);

@@ -1,5 +1,7 @@
-//! What can be seen from beside: CPU accounts, the host, the servers' own counters, lag.
+//! What can be seen from beside: CPU accounts, the host, the servers' own counters and logs, lag.
 
+pub mod binary_log;
+pub mod counting;
 pub mod cpu;
 pub mod host;
 pub mod lag;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::lab::node::Node;
+use crate::lab::sql::Ask;
 
 /// Numeric status counters by name.
 pub type Counters = BTreeMap<String, f64>;
 
 /// All numeric counters of a server. `flush_times` is its dialect's statement for the time spent
 /// in flushes, if it has one.
-pub fn read(node: &mut Node, flush_times: Option<&str>) -> Result<Counters> {
+pub fn read(node: &mut impl Ask, flush_times: Option<&str>) -> Result<Counters> {
     let mut counters = numeric(node.pairs("SHOW GLOBAL STATUS")?);
     if counters.keys().any(|name| name.starts_with("Gr_")) {
         let sql = "SELECT 'Gr_conflicts_detected', SUM(COUNT_CONFLICTS_DETECTED) \

@@ -17,42 +17,73 @@ pub struct LabPlan {
     pub family: Family,
     /// Indices into the study's modes, in the order of the table.
     pub modes: Vec<usize>,
-    /// Number of nodes: the most that any of its modes has. Node `i` stands in site `i`.
+    /// Number of nodes: the most that any of its modes has. Where they stand, and what they are
+    /// called, says [`crate::study::nodes`].
     pub nodes: u32,
     pub appliers: u32,
     pub binary_log: bool,
+    pub memory_bytes: Option<u64>,
+    #[serde(default)]
+    pub tls: bool,
+    /// Its servers' own; some modes may change them for a while.
     pub variables: Variables,
     pub node_variables: BTreeMap<String, Variables>,
+}
+
+impl LabPlan {
+    /// Its modes that are variants of others: their servers must be given other variables.
+    pub fn variants<'s>(&self, study: &'s Study) -> impl Iterator<Item = &'s ModeSpec> {
+        let specs = self.modes.iter().map(move |mode| &study.modes[*mode]);
+        specs.filter(|spec| spec.varied.is_some())
+    }
 }
 
 /// The labs of a study, in the order in which its modes need them first.
 pub fn labs(study: &Study) -> Vec<LabPlan> {
     let mut labs: Vec<LabPlan> = Vec::new();
     for (index, spec) in study.modes.iter().enumerate() {
-        match labs.iter_mut().find(|lab| can_serve(lab, spec)) {
+        match labs.iter_mut().find(|lab| can_serve(study, lab, spec)) {
             Some(lab) => {
                 lab.modes.push(index);
                 lab.nodes = lab.nodes.max(spec.nodes);
             }
-            None => labs.push(lab_for(index, spec)),
+            None => labs.push(lab_for(study, index)),
         }
     }
     name_apart(&mut labs);
     labs
 }
 
-fn can_serve(lab: &LabPlan, spec: &ModeSpec) -> bool {
+fn can_serve(study: &Study, lab: &LabPlan, spec: &ModeSpec) -> bool {
+    if let Some(varied) = &spec.varied {
+        // Its servers are given its variables for the length of its block.
+        let is_its_origin = |mode: &usize| study.modes[*mode].label == varied.of;
+        return lab.modes.iter().any(is_its_origin);
+    }
     let is_alike = lab.server == spec.server
         && lab.family == spec.mode.family()
         && lab.binary_log == spec.binary_log
         && lab.appliers == spec.appliers
+        && lab.memory_bytes == spec.memory_bytes
+        && lab.tls == study.has_tls(spec)
         && lab.variables == spec.variables
         && lab.node_variables == spec.node_variables;
-    // A replica can stand by unattached. A member cannot leave a group and come back for each cell.
-    is_alike && (lab.family == Family::Replication || lab.nodes == spec.nodes)
+    let serves = |mode: &usize| study.modes[*mode].mode == spec.mode;
+    is_alike
+        && match lab.family {
+            // A replica can stand by unattached.
+            Family::Replication => true,
+            // A member cannot leave a group and come back for each cell.
+            Family::Group | Family::Galera => lab.nodes == spec.nodes,
+            // Each is a place of its own.
+            Family::Endpoint => false,
+            // What a volume waits for is fixed when it is made.
+            Family::Mirror | Family::Quorum => lab.modes.iter().all(serves),
+        }
 }
 
-fn lab_for(index: usize, spec: &ModeSpec) -> LabPlan {
+fn lab_for(study: &Study, index: usize) -> LabPlan {
+    let spec = &study.modes[index];
     let family = spec.mode.family();
     let binlog = if spec.binary_log { "" } else { " no binlog" };
     LabPlan {
@@ -63,6 +94,8 @@ fn lab_for(index: usize, spec: &ModeSpec) -> LabPlan {
         nodes: spec.nodes,
         appliers: spec.appliers,
         binary_log: spec.binary_log,
+        memory_bytes: spec.memory_bytes,
+        tls: study.has_tls(spec),
         variables: spec.variables.clone(),
         node_variables: spec.node_variables.clone(),
     }

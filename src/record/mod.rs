@@ -3,13 +3,14 @@
 
 pub mod histogram;
 pub mod store;
+pub mod trial;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Cell;
-use crate::study::Study;
+use crate::study::{Study, Variables};
 
 /// Everything a record tells about its run as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,13 @@ pub struct Header {
     pub labs: Vec<LabFacts>,
     /// What a reader must know of the whole run: a shared host journal, say. Whole sentences.
     pub remarks: Vec<String>,
+    /// Servers that somebody else runs, one entry for each mode, in the study's order; none in a
+    /// study of labs.
+    #[serde(default)]
+    pub endpoints: Vec<EndpointFacts>,
+    /// The file system on all emulated disks, where there are any: `ext4`.
+    #[serde(default)]
+    pub file_system: Option<String>,
 }
 
 /// The machine.
@@ -60,12 +68,32 @@ pub struct ServerFacts {
 pub struct LabFacts {
     /// e.g. `mysql replication`.
     pub family: String,
+    /// Labels of the modes that it serves.
+    #[serde(default)]
+    pub modes: Vec<String>,
     /// From the first copied data directory until every node was ready.
     pub ready_seconds: f64,
     /// Settings that the lab pinned over the user's own `my_cnf`: name, the user's value, ours.
     pub overridden: Vec<(String, String, String)>,
     /// Effective server variables of each node.
     pub variables: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// A writer that somebody else runs, and its replicas, as they were found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndpointFacts {
+    /// The mode's label.
+    pub label: String,
+    /// `HOST:PORT` of the writer, then of each replica.
+    pub places: Vec<String>,
+    /// What the writer says: version and comment.
+    pub version: String,
+    /// Protocol and cipher of the connections to the writer, and how it proved its name; `off`.
+    pub tls: String,
+    /// Status counters that every commit moves on a server that counts, and whether they moved.
+    pub counters: BTreeMap<String, bool>,
+    /// Settings that a lab would have pinned otherwise, left as they are: whole sentences.
+    pub advice: Vec<String>,
 }
 
 /// One cell, measured once.
@@ -77,6 +105,10 @@ pub struct Measurement {
     pub started_unix_ms: u64,
     /// Length of the measured window.
     pub window_s: f64,
+    /// From the load's start to its end, the looking for lag after the window included; 0 in a
+    /// record of before it was kept, and for mysqlslap's manner.
+    #[serde(default)]
+    pub load_s: f64,
     /// Transactions that ended well in the window and changed at least one row.
     pub commits: u64,
     /// Transactions that ended well and changed no row.
@@ -85,8 +117,18 @@ pub struct Measurement {
     pub statements: u64,
     /// Errors in the window by the server's code; 0 stands for a lost connection.
     pub errors: BTreeMap<u16, u64>,
-    /// Latency of transactions that ended well, in µs: an HdrHistogram in V2 form, base64.
+    /// Latency of transactions that ended well, in µs: an HdrHistogram in V2 form, base64. At an
+    /// offered rate from the time when each was due.
     pub latency_us: String,
+    /// At an offered rate: the same from the first statement sent.
+    #[serde(default)]
+    pub service_us: Option<String>,
+    /// At an offered rate: transactions that became due in the window, and those not begun at its
+    /// end.
+    #[serde(default)]
+    pub due: u64,
+    #[serde(default)]
+    pub backlog: u64,
     /// Latency by kind of statement (`select`, `update`, `commit`…), same form.
     pub statement_latency_us: BTreeMap<String, String>,
     /// Whole seconds of the cell, warm-up included.
@@ -94,6 +136,10 @@ pub struct Measurement {
     /// Round-trip time between sites, for each pair of nodes of this lab on different sites
     /// (client included where it stands apart).
     pub rtts: Vec<RttGot>,
+    /// Round trips from the client to what it connects to, over TCP's handshake, just before the
+    /// window and just after: to somebody else's servers, and where the study asks for it.
+    #[serde(default)]
+    pub handshakes: Vec<Handshakes>,
     /// CPU time used in the window.
     pub cpu: CpuUsed,
     /// Traffic in the window, one entry per link and direction that carried anything.
@@ -112,8 +158,36 @@ pub struct Measurement {
     pub host_stolen: f64,
     /// mysqlslap's manner only: one entry per iteration.
     pub iterations: Vec<Iteration>,
+    /// What each emulated disk that takes part in the mode was asked to be, and was; the writer's
+    /// first.
+    #[serde(default)]
+    pub disks_got: Vec<DiskGot>,
+    /// What each of them did in the window.
+    #[serde(default)]
+    pub disks: Vec<DiskUse>,
+    /// When a mirrored volume went on without its copy.
+    #[serde(default)]
+    pub degraded: Vec<Degraded>,
+    /// Where a cell's servers are watched after its load: what each did before it, and then piece
+    /// by piece; the writer's first.
+    #[serde(default)]
+    pub activity: Vec<Activity>,
+    /// How often it had been void and was made again before this.
+    #[serde(default)]
+    pub made_again: u32,
+    /// Variables that some mode of this lab changes, as the writer said that they were: read back
+    /// after they were set, before the mode's block of cells.
+    #[serde(default)]
+    pub in_force: Variables,
     /// Doubts about this measurement.
     pub flags: Vec<Flag>,
+}
+
+impl Measurement {
+    /// Whether it must not enter any figure.
+    pub fn is_void(&self) -> bool {
+        self.flags.contains(&Flag::LateLinks)
+    }
 }
 
 /// One second of a cell's timeline.
@@ -141,16 +215,27 @@ pub struct RttGot {
     pub rtt_us_after: f64,
 }
 
-/// CPU time over the window, in µs.
+/// Round trips to one server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Handshakes {
+    /// `writer`, `replica 1`…, `front`.
+    pub node: String,
+    pub rtts_us: Vec<f64>,
+}
+
+/// CPU time over the window, in µs. What cannot be known from here is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuUsed {
-    pub writer_us: f64,
+    pub writer_us: Option<f64>,
     /// Node → µs.
     pub replicas_us: BTreeMap<String, f64>,
     pub client_us: f64,
+    /// Of the front, where there is one.
+    #[serde(default)]
+    pub front_us: Option<f64>,
     /// The link switch's work, and its waiting in a spin.
-    pub links_us: f64,
-    pub links_spin_us: f64,
+    pub links_us: Option<f64>,
+    pub links_spin_us: Option<f64>,
     /// CPU µs per second of this lab's servers when no load runs: node → µs/s.
     pub idle_us_per_s: BTreeMap<String, f64>,
 }
@@ -163,9 +248,12 @@ pub struct LinkTraffic {
     pub packets: u64,
     /// IP bytes, headers included.
     pub bytes: u64,
-    /// One end is the client.
+    /// One end is the client, or its front.
     pub is_client: bool,
 }
+
+/// How long a replica may take to catch up once the load has stopped, until waiting is given up.
+pub const CATCH_UP_LIMIT_S: u64 = 60;
 
 /// A replica's lag behind the writer while the load still ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -173,7 +261,8 @@ pub struct Lag {
     pub node: String,
     /// From a heartbeat's commit on the writer until it was visible on this node.
     pub lag_ms: Vec<f64>,
-    /// From the end of the load until this node had applied everything.
+    /// From the end of the load until this node had applied everything; absent where waiting was
+    /// given up, after [`CATCH_UP_LIMIT_S`].
     pub catch_up_ms: Option<f64>,
 }
 
@@ -187,22 +276,120 @@ pub struct Iteration {
     pub queries: u64,
 }
 
+/// Times of one emulated disk, asked and got, in µs. What is got is measured on the mounted volume
+/// at one request at a time: medians of a few, just before the window and just after.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskGot {
+    pub node: String,
+    pub site: String,
+    /// Added to each flush and each write: the median where it is drawn.
+    pub flush_us_asked: f64,
+    pub write_us_asked: f64,
+    /// Whether the flush time is drawn anew for each, so that the median of a few strays by itself,
+    /// or is that of several copies with disks of their own: then nothing is held against it.
+    #[serde(default)]
+    pub is_flush_drawn: bool,
+    /// The same probe with no flush time, or no write time, added: what the volume itself takes,
+    /// and on a volume with copies what the way to them takes at this cell's distances.
+    pub flush_us_floor: f64,
+    pub write_us_floor: f64,
+    /// A direct write of one block.
+    pub write_us_before: f64,
+    pub write_us_after: f64,
+    /// A direct write of one block with the flush after it.
+    pub flush_us_before: f64,
+    pub flush_us_after: f64,
+}
+
+/// Whose disk one is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskRole {
+    /// The writer's; of a volume with copies the one that its server runs on.
+    #[default]
+    Writer,
+    /// A server's that follows the writer.
+    Replica,
+    /// A copy of the writer's volume.
+    Copy,
+}
+
+/// What one emulated disk did in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskUse {
+    pub node: String,
+    pub role: DiskRole,
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
+    /// Time in which at least one flush was under way.
+    pub flush_time_us: f64,
+    /// CPU time of the process that is this disk: no part of what it emulates, but a load on the
+    /// host.
+    #[serde(default)]
+    pub cpu_us: f64,
+    /// Requests that the disk answered at a time of their own, and those of them that it answered
+    /// too late.
+    #[serde(default)]
+    pub timed_replies: u64,
+    #[serde(default)]
+    pub late_replies: u64,
+    /// Time in which the kernel had a request under way on the device, as it counts it for iostat;
+    /// absent of a copy, on which nothing is mounted.
+    #[serde(default)]
+    pub busy_us: Option<f64>,
+}
+
+/// What a server and its disk did while no load ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    pub node: String,
+    /// From when on, after the load had ended and replicas had caught up; `None`: before the load,
+    /// as the mode was entered.
+    pub from_s: Option<f64>,
+    pub span_s: f64,
+    /// Of the server; 0 where none runs.
+    pub cpu_us: f64,
+    /// Where disks are emulated.
+    pub disk: Option<DiskUse>,
+}
+
+/// A span of a cell in which a volume had too few of its copies: it waited, or went on alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degraded {
+    /// From the start of the load.
+    pub from_ms: u64,
+    /// `None`: until after the end of the load.
+    pub to_ms: Option<u64>,
+}
+
 /// Reasons why a cell's number is not what it seems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
     /// The host's CPUs were saturated: the figure tells of the host.
     HostBound,
-    /// Round-trip time got before and after differ, or differ from what was asked.
+    /// A round-trip time or a flush time got before and after differ, or differ from what was
+    /// asked.
     Drifted,
     /// A semi-synchronous source went on asynchronously.
     Downgraded,
+    /// A volume had too few of its copies for a while.
+    Degraded,
+    /// More was offered than was answered.
+    Overloaded,
     /// Some transactions failed.
     Errors,
     /// No transaction changed a row though the workload writes.
     NoRows,
     /// Packets left the switch too late: the cell is void.
     LateLinks,
+    /// Emulated disks answered too late.
+    LateDisks,
+    /// Replicas had not caught up with what came before when the load began.
+    Behind,
 }
 
 impl Flag {
@@ -212,9 +399,13 @@ impl Flag {
             Flag::HostBound => "host-bound",
             Flag::Drifted => "drifted",
             Flag::Downgraded => "downgraded",
+            Flag::Degraded => "degraded",
+            Flag::Overloaded => "overloaded",
             Flag::Errors => "errors",
             Flag::NoRows => "no-rows",
             Flag::LateLinks => "late-links",
+            Flag::LateDisks => "late-disks",
+            Flag::Behind => "behind",
         }
     }
 }

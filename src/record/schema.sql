@@ -1,5 +1,5 @@
--- Schema of an acklab record, version 1. docs/record.md explains it and has queries to try.
--- Two tables hold all there is, each row with one JSON document; every other column and every view
+-- Schema of an acklab record, version 2. docs/record.md explains it and has queries to try.
+-- Three tables hold all there is, each row with one JSON document; every other column and every view
 -- is computed from that document, so nothing can disagree with it.
 
 CREATE TABLE run (
@@ -23,7 +23,8 @@ CREATE TABLE run (
   cpus INTEGER AS (json_extract(header, '$.host.cpus')),
   memory_bytes INTEGER AS (json_extract(header, '$.host.memory_bytes')),
   fsync_us_p50 REAL AS (json_extract(header, '$.host.fsync_us_p50')),
-  link_floor_us_p50 REAL AS (json_extract(header, '$.host.link_floor_us_p50'))
+  link_floor_us_p50 REAL AS (json_extract(header, '$.host.link_floor_us_p50')),
+  file_system TEXT AS (json_extract(header, '$.file_system'))
 );
 
 -- The latency columns are read from the histogram in the body, which SQL cannot do.
@@ -43,12 +44,28 @@ CREATE TABLE measurement (
   commits_per_s REAL AS (json_extract(body, '$.commits') / json_extract(body, '$.window_s')),
   cpu_us_writer REAL AS (json_extract(body, '$.cpu.writer_us')),
   cpu_us_client REAL AS (json_extract(body, '$.cpu.client_us')),
+  cpu_us_front REAL AS (json_extract(body, '$.cpu.front_us')),
   cpu_us_links REAL AS (json_extract(body, '$.cpu.links_us')),
   cpu_us_links_spin REAL AS (json_extract(body, '$.cpu.links_spin_us')),
   host_busy_share REAL AS (json_extract(body, '$.host_busy')),
   host_stolen_share REAL AS (json_extract(body, '$.host_stolen')),
   flags TEXT AS (json_extract(body, '$.flags')),
   PRIMARY KEY (round, cell)
+);
+
+-- What was left of acknowledged commits when a mode's server was ended, after the last round: a row
+-- for each fault. A fault is a word, or an object whose only key is that word.
+CREATE TABLE series (
+  mode INTEGER NOT NULL,
+  body TEXT NOT NULL CHECK (json_valid(body)),
+  flush_log INTEGER AS (json_extract(body, '$.durability.flush_log')),
+  sync_binlog INTEGER AS (json_extract(body, '$.durability.sync_binlog')),
+  fault TEXT AS (CASE json_type(body, '$.fault')
+                 WHEN 'text' THEN json_extract(body, '$.fault')
+                 ELSE substr(json_extract(body, '$.fault'), 3,
+                             instr(json_extract(body, '$.fault'), '":') - 3)
+                 END),
+  UNIQUE (mode, fault)
 );
 
 CREATE VIEW cell AS
@@ -64,6 +81,7 @@ SELECT c.key AS cell,
                 json_extract(c.value, '$.workload.name')) AS workload,
        json_extract(c.value, '$.connections') AS connections,
        json_extract(c.value, '$.distances.label') AS distances,
+       json_extract(c.value, '$.disks.label') AS disks,
        json_extract(c.value, '$.client_site') AS client_site
 FROM run, json_each(run.header, '$.cells') c, json_each(run.header, '$.study.modes') m
 WHERE m.key = json_extract(c.value, '$.mode');
@@ -131,6 +149,56 @@ SELECT round, cell,
        json_extract(r.value, '$.rtt_us_after') AS rtt_us_after
 FROM measurement, json_each(body, '$.rtts') r;
 
+CREATE VIEW disk_time AS
+SELECT round, cell,
+       json_extract(d.value, '$.node') AS node,
+       json_extract(d.value, '$.site') AS site,
+       json_extract(d.value, '$.flush_us_asked') AS flush_us_asked,
+       json_extract(d.value, '$.flush_us_floor') AS flush_us_floor,
+       json_extract(d.value, '$.flush_us_before') AS flush_us_before,
+       json_extract(d.value, '$.flush_us_after') AS flush_us_after,
+       json_extract(d.value, '$.write_us_asked') AS write_us_asked,
+       json_extract(d.value, '$.write_us_floor') AS write_us_floor,
+       json_extract(d.value, '$.write_us_before') AS write_us_before,
+       json_extract(d.value, '$.write_us_after') AS write_us_after
+FROM measurement, json_each(body, '$.disks_got') d;
+
+CREATE VIEW disk_use AS
+SELECT round, cell,
+       json_extract(d.value, '$.node') AS node,
+       json_extract(d.value, '$.role') AS role,
+       json_extract(d.value, '$.reads') AS reads,
+       json_extract(d.value, '$.writes') AS writes,
+       json_extract(d.value, '$.flushes') AS flushes,
+       json_extract(d.value, '$.bytes_read') AS bytes_read,
+       json_extract(d.value, '$.bytes_written') AS bytes_written,
+       json_extract(d.value, '$.flush_time_us') AS flush_time_us,
+       json_extract(d.value, '$.cpu_us') AS cpu_us,
+       json_extract(d.value, '$.timed_replies') AS timed_replies,
+       json_extract(d.value, '$.late_replies') AS late_replies,
+       json_extract(d.value, '$.busy_us') AS busy_us
+FROM measurement, json_each(body, '$.disks') d;
+
+CREATE VIEW activity AS
+SELECT round, cell,
+       json_extract(a.value, '$.node') AS node,
+       json_extract(a.value, '$.from_s') AS from_s,
+       json_extract(a.value, '$.span_s') AS span_s,
+       json_extract(a.value, '$.cpu_us') AS cpu_us,
+       json_extract(a.value, '$.disk.reads') AS reads,
+       json_extract(a.value, '$.disk.writes') AS writes,
+       json_extract(a.value, '$.disk.flushes') AS flushes,
+       json_extract(a.value, '$.disk.bytes_read') AS bytes_read,
+       json_extract(a.value, '$.disk.bytes_written') AS bytes_written,
+       json_extract(a.value, '$.disk.busy_us') AS busy_us
+FROM measurement, json_each(body, '$.activity') a;
+
+CREATE VIEW degraded AS
+SELECT round, cell,
+       json_extract(d.value, '$.from_ms') AS from_ms,
+       json_extract(d.value, '$.to_ms') AS to_ms
+FROM measurement, json_each(body, '$.degraded') d;
+
 CREATE VIEW replica_cpu AS
 SELECT round, cell, r.key AS node, r.value AS cpu_us
 FROM measurement, json_each(body, '$.cpu.replicas_us') r;
@@ -138,6 +206,10 @@ FROM measurement, json_each(body, '$.cpu.replicas_us') r;
 CREATE VIEW lag AS
 SELECT round, cell, json_extract(l.value, '$.node') AS node, ms.value AS lag_ms
 FROM measurement, json_each(body, '$.lag') l, json_each(l.value, '$.lag_ms') ms;
+
+CREATE VIEW handshake AS
+SELECT round, cell, json_extract(h.value, '$.node') AS node, us.value AS rtt_us
+FROM measurement, json_each(body, '$.handshakes') h, json_each(h.value, '$.rtts_us') us;
 
 CREATE VIEW catch_up AS
 SELECT round, cell, json_extract(l.value, '$.node') AS node,

@@ -7,6 +7,7 @@
 
 mod appear;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 
+use super::trial::Series;
 use super::{Header, Measurement, histogram};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 
-/// Version of the schema that this program writes, and the newest that it reads.
-pub const SCHEMA_VERSION: i64 = 1;
+/// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
+/// disks; in records of version 1 what is said of them is left out.
+pub const SCHEMA_VERSION: i64 = 2;
 /// Marks an SQLite file as a record: "ackl".
 const APPLICATION_ID: i64 = 0x6163_6b6c;
 const SCHEMA: &str = include_str!("schema.sql");
@@ -42,6 +45,9 @@ pub struct Record {
     pub header: Header,
     /// In the order of rounds, then cells.
     pub measurements: Vec<Measurement>,
+    /// What was left of acknowledged commits when servers were ended, by the index of the mode: one
+    /// for each way in which they were.
+    pub series: BTreeMap<usize, Vec<Series>>,
     /// Whether the run went through to its end.
     pub finished: bool,
 }
@@ -89,6 +95,18 @@ impl Store {
             self.appear()?;
         }
         Ok(())
+    }
+
+    /// Keeps what came of a mode's server being ended in one way. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// A breakdown if that mode has one of the same fault already, or the disk refuses.
+    pub fn append_series(&mut self, mode: usize, series: &Series) -> Result<()> {
+        let body = serde_json::to_string(series).tried(|| "write a series".to_owned())?;
+        self.write("keep a series", |transaction| {
+            let sql = "INSERT INTO series (mode, body) VALUES (?1, ?2)";
+            transaction.execute(sql, params![mode as i64, body])
+        })
     }
 
     /// Replaces what is said of the run as a whole.
@@ -155,6 +173,7 @@ impl Record {
         check_is_record(path, &connection)?;
         let (header, finished) = read_header(&connection).map_err(|e| unreadable(path, &e))?;
         let bodies = read_bodies(&connection).map_err(|error| unreadable(path, &error))?;
+        let series = read_series(&connection).map_err(|error| unreadable(path, &error))?;
         let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
         let record = Record {
             header: serde_json::from_str(&header).map_err(unsound)?,
@@ -162,6 +181,7 @@ impl Record {
                 .iter()
                 .map(|body| serde_json::from_str(body).map_err(unsound))
                 .collect::<Result<_>>()?,
+            series: by_mode(&series).map_err(unsound)?,
             finished,
         };
         record.check().map_err(|status| damaged(path, &status))?;
@@ -175,6 +195,9 @@ impl Record {
         let modes = self.header.study.modes.len();
         if let Some(cell) = self.header.cells.iter().find(|cell| cell.mode >= modes) {
             return Err(format!("cell {} is of a mode that is not there", cell.id));
+        }
+        if let Some(mode) = self.series.keys().find(|mode| **mode >= modes) {
+            return Err(format!("a series is of mode {mode}, which is not there"));
         }
         for measurement in &self.measurements {
             let (round, cell) = (measurement.round, measurement.cell);
@@ -312,6 +335,26 @@ fn read_bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT body FROM measurement ORDER BY round, cell";
     let mut statement = connection.prepare(sql)?;
     statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The series of each mode, in the order in which they were kept.
+fn by_mode(bodies: &[(usize, String)]) -> serde_json::Result<BTreeMap<usize, Vec<Series>>> {
+    let mut all: BTreeMap<usize, Vec<Series>> = BTreeMap::new();
+    for (mode, body) in bodies {
+        let series = serde_json::from_str(body)?;
+        all.entry(*mode).or_default().push(series);
+    }
+    Ok(all)
+}
+
+/// None in a record that knows no such table. In older ones a mode has one at most.
+fn read_series(connection: &Connection) -> rusqlite::Result<Vec<(usize, String)>> {
+    if !connection.table_exists(None, "series")? {
+        return Ok(vec![]);
+    }
+    let mut statement = connection.prepare("SELECT mode, body FROM series ORDER BY mode, rowid")?;
+    let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?));
+    statement.query_map([], row)?.collect()
 }
 
 /// A file that SQLite finds unsound is the user's to replace; anything else is the machine's doing.

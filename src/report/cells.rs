@@ -6,9 +6,14 @@ use super::numbers::{
     trips, with_interval,
 };
 use super::page::{Block, Table};
+use super::{activity, disks};
 use crate::analysis::Summary;
+use crate::analysis::applied::given_up;
 use crate::analysis::interval::median;
 use crate::analysis::summary::{Anatomy, CellSummary, FlagCount, Per};
+
+/// Replicas that apply less than this share of what is committed are worth a line.
+const FALLS_BEHIND: f64 = 0.95;
 
 /// Cells that differ in nothing but the mode.
 struct Group<'a> {
@@ -50,17 +55,34 @@ fn groups(summary: &Summary) -> Vec<Group<'_>> {
 
 fn is_alike(one: &CellSummary, other: &CellSummary) -> bool {
     one.workload == other.workload
+        && one.workload_in_full == other.workload_in_full
         && one.connections == other.connections
         && one.distances == other.distances
+        && one.disks == other.disks
         && one.client_site == other.client_site
+        && (one.measure_s, one.watch_after_s) == (other.measure_s, other.watch_after_s)
 }
 
 fn is_measured(cell: &CellSummary) -> bool {
     cell.rounds + cell.rounds_void > 0
 }
 
+/// `mysqlslap write`, or with what tells it from another one of that name.
+pub fn workload<'s>(summary: &Summary, cell: &'s CellSummary) -> &'s str {
+    let is_other = |other: &CellSummary| {
+        other.workload == cell.workload && other.workload_in_full != cell.workload_in_full
+    };
+    match summary.cells.iter().any(is_other) {
+        true => &cell.workload_in_full,
+        false => &cell.workload,
+    }
+}
+
 /// `client beside the writer (250 µs)`
 pub fn client(summary: &Summary, site: &str) -> String {
+    if !summary.endpoints.is_empty() {
+        return "client on this host".to_owned();
+    }
     match summary.sites.first() {
         Some(writer) if writer == site => {
             format!(
@@ -80,6 +102,12 @@ impl Group<'_> {
         blocks.extend(self.runs());
         blocks.push(Block::Space);
         blocks.push(Block::Table(self.costs()));
+        let on_disk = disks::table(&self.cells);
+        blocks.extend(
+            on_disk
+                .into_iter()
+                .flat_map(|table| [Block::Space, Block::Table(table)]),
+        );
         blocks.extend(notes(self.asides()));
         blocks
     }
@@ -95,14 +123,44 @@ impl Group<'_> {
         let connections = count(cell.connections.into(), "connection");
         let client = client(self.summary, &cell.client_site);
         format!(
-            "{}, {connections}, {client}, {}; {rounds}",
-            cell.workload,
-            self.distances()
+            "{}, {connections}, {client}{}{}; {rounds}{}",
+            workload(self.summary, cell),
+            self.distances(),
+            self.disks(),
+            self.window()
         )
+    }
+
+    /// The measured window, where it is not the study's, and what follows it.
+    fn window(&self) -> String {
+        let window = match self.cells[0].measure_s {
+            own if own == self.summary.measure_s => String::new(),
+            own => format!(" of {own} s"),
+        };
+        let watched = self.cells[0].watch_after_s;
+        let watched = watched.map(|s| format!(", watched for {s} s after the load"));
+        window + &watched.unwrap_or_default()
+    }
+
+    /// Asked and got, where disks are emulated: `, disks: flush 1 ms (got 1.24 ms, floor 240 µs)`.
+    fn disks(&self) -> String {
+        let Some(label) = &self.cells[0].disks else {
+            return String::new();
+        };
+        let typical = |pick: fn(&CellSummary) -> Option<f64>| {
+            let all: Vec<f64> = self.cells.iter().filter_map(|cell| pick(cell)).collect();
+            or_nothing(median(&all), time)
+        };
+        let got = typical(|cell| cell.flush_us_got);
+        let floor = typical(|cell| cell.flush_us_floor);
+        format!(", disks: {label} (flush got {got}, floor {floor})")
     }
 
     /// Asked and got.
     fn distances(&self) -> String {
+        if !self.summary.endpoints.is_empty() {
+            return String::new();
+        }
         let cell = self.cells[0];
         let got = |pick: &dyn Fn(&CellSummary) -> Option<f64>| {
             let all: Vec<f64> = self.cells.iter().filter_map(|cell| pick(cell)).collect();
@@ -110,7 +168,7 @@ impl Group<'_> {
         };
         if cell.rtt_us_asked.is_some() {
             let got = got(&|cell| cell.rtt_us_got);
-            return format!("sites {} apart (got {got})", cell.distances);
+            return format!(", sites {} apart (got {got})", cell.distances);
         }
         let one = self.cells.iter().find(|cell| !cell.rtts_us.is_empty());
         let pairs = one.map_or(&[][..], |cell| &cell.rtts_us);
@@ -120,7 +178,11 @@ impl Group<'_> {
             format!("{}–{} {got}", pair.from_site, pair.to_site)
         };
         let pairs: Vec<String> = (0..pairs.len()).map(pair).collect();
-        format!("sites apart: {} (got {})", cell.distances, pairs.join(", "))
+        format!(
+            ", sites apart: {} (got {})",
+            cell.distances,
+            pairs.join(", ")
+        )
     }
 
     fn reached(&self) -> Table {
@@ -184,6 +246,7 @@ impl Group<'_> {
             ("CPU\nwriter", false),
             ("CPU\nreplica", false),
             ("CPU\nclient", false),
+            ("CPU\nfront", false),
             ("CPU\nlinks", false),
             ("bytes\nrepl.", false),
             ("packets\nrepl.", false),
@@ -205,15 +268,27 @@ impl Group<'_> {
         vec![
             cell.label.clone(),
             self.round_trips(cell),
-            or_nothing(cpu.writer, time),
-            or_nothing(mean(&replicas), time),
+            self.cpu(cpu.writer),
+            match cell.settings.get("replicas").map(String::as_str) {
+                Some("0") => NOTHING.to_owned(),
+                _ => self.cpu(mean(&replicas)),
+            },
             or_nothing(cpu.client, time),
+            or_nothing(cpu.front, time),
             or_nothing(cpu.links, time),
             replicated(cell.bytes_per_commit.replication, &bytes),
             replicated(cell.packets_per_commit.replication, &|n| digits(n, 2)),
             worst(cell.lag_ms.iter().filter_map(|lag| lag.p50).collect()),
             worst(cell.lag_ms.iter().filter_map(|lag| lag.max).collect()),
         ]
+    }
+
+    /// Of servers that somebody else runs nobody knows it here, which is said.
+    fn cpu(&self, us: Option<f64>) -> String {
+        match (us, self.summary.endpoints.is_empty()) {
+            (None, false) => "unknown".to_owned(),
+            (us, _) => or_nothing(us, time),
+        }
     }
 
     fn round_trips(&self, cell: &CellSummary) -> String {
@@ -231,11 +306,19 @@ impl Group<'_> {
 
     /// What has no column.
     fn asides(&self) -> Vec<String> {
-        let told = self
-            .cells
-            .iter()
-            .flat_map(|cell| [commit_time(cell), counters(cell)]);
-        told.flatten().chain(self.idle()).collect()
+        let told = self.cells.iter().flat_map(|cell| {
+            [
+                handshakes(cell),
+                counted(cell),
+                applied(cell),
+                even(cell),
+                price(cell),
+                commit_time(cell),
+                counters(cell),
+            ]
+        });
+        let after = self.cells.iter().flat_map(|cell| activity::asides(cell));
+        told.flatten().chain(after).chain(self.idle()).collect()
     }
 
     fn idle(&self) -> Option<String> {
@@ -306,7 +389,80 @@ fn doubt(cell: &CellSummary) -> Option<String> {
         true => String::new(),
         false => format!(" (error codes {})", errors.join(", ")),
     };
-    Some(format!("! {}: {}{errors}", cell.label, flags.join(", ")))
+    let alone = cell
+        .degraded_s
+        .map(|s| format!(" (without its copy for {} in all)", time(s * 1e6)));
+    let alone = alone.unwrap_or_default();
+    Some(format!(
+        "! {}: {}{errors}{alone}",
+        cell.label,
+        flags.join(", ")
+    ))
+}
+
+/// `ours, TCP handshake: writer 310 µs (280 µs to 1.20 ms), replica 1 …`
+fn handshakes(cell: &CellSummary) -> Option<String> {
+    let each = cell.handshakes_us.iter().map(|made| {
+        let (min, max) = (time(made.min), time(made.max));
+        format!("{} {} ({min} to {max})", made.node, time(made.p50))
+    });
+    let each: Vec<String> = each.collect();
+    let said = each.join(", ");
+    (!each.is_empty()).then(|| format!("{}, TCP handshake: {said}", cell.label))
+}
+
+/// Of an endpoint's own counters, those that tell what a commit costs.
+fn counted(cell: &CellSummary) -> Option<String> {
+    let each = cell.counters_per_commit.iter();
+    let figure = |n: &Option<f64>| or_nothing(*n, |n| digits(n, 2));
+    let each: Vec<String> = each
+        .map(|(name, n)| format!("{name} {}", figure(n)))
+        .collect();
+    let said = each.join(", ");
+    (!each.is_empty()).then(|| format!("{}, its server's counters per commit: {said}", cell.label))
+}
+
+/// Where replicas apply visibly less than is committed.
+fn applied(cell: &CellSummary) -> Option<String> {
+    let (applied, committed) = (cell.applied_per_s?, cell.throughput_per_s?);
+    let said = with_interval(applied, |rate| digits(rate, 0));
+    (applied.median < FALLS_BEHIND * committed.median).then(|| {
+        let given_up = given_up(cell).map(|said| format!("; {said}"));
+        format!(
+            "{}, its replica farthest behind applies {said} per second{}",
+            cell.label,
+            given_up.unwrap_or_default()
+        )
+    })
+}
+
+/// How even the seconds are, and what was seen of dips.
+fn even(cell: &CellSummary) -> Option<String> {
+    let scatter = with_interval(cell.unevenness?, percent);
+    let dips = cell.dips.as_ref().map(|dips| {
+        let depth = dips.depth.map(|share| format!(" by {}", percent(share)));
+        let period = dips.period_s.map(|s| format!(" every {} s", digits(s, 0)));
+        format!(
+            "; {} in {} s{}{}",
+            count(dips.count.into(), "dip"),
+            dips.watched_s,
+            depth.unwrap_or_default(),
+            period.unwrap_or_default()
+        )
+    });
+    let dips = dips.unwrap_or_default();
+    Some(format!(
+        "{}, its seconds scatter by {scatter}{dips}",
+        cell.label
+    ))
+}
+
+fn price(cell: &CellSummary) -> Option<String> {
+    let said = with_interval(cell.usd_per_million_queries?, |usd| format!("{usd:.4}"));
+    Some(format!(
+        "{}, US dollars per million queries: {said}",
+        cell.label
+    ))
 }
 
 fn commit_time(cell: &CellSummary) -> Option<String> {

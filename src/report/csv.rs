@@ -1,14 +1,20 @@
 //! One row per cell, every figure in its own column, units in the titles.
 
 use crate::analysis::Summary;
+use crate::analysis::applied::LagState;
 use crate::analysis::interval::Estimate;
-use crate::analysis::summary::{CellSummary, LagSummary, Per};
+use crate::analysis::summary::{
+    AfterLoad, ByRole, CellSummary, Doing, HandshakeSummary, LagSummary, Per,
+};
 
 /// A column's title and what stands in it.
 type Figure = (String, Box<dyn Fn(&CellSummary) -> String>);
 
 /// One figure of a replica's lag.
 type OfLag = fn(&LagSummary) -> Option<f64>;
+
+/// One figure of the disks.
+type OfDisks = fn(&CellSummary) -> ByRole;
 
 /// RFC 4180, with a row of titles.
 pub fn render(summary: &Summary) -> String {
@@ -37,6 +43,33 @@ fn columns(summary: &Summary) -> Vec<Figure> {
     columns.extend(rates());
     columns.extend(latencies());
     columns.extend(costs());
+    if summary
+        .cells
+        .iter()
+        .any(|cell| cell.offered_per_s.is_some())
+    {
+        columns.extend(offered());
+    }
+    let front = |cell: &CellSummary| cell.cpu_us_per_commit.front;
+    if summary.cells.iter().any(|cell| front(cell).is_some()) {
+        columns.push(number("cpu_us_per_commit_front", front));
+    }
+    if summary.cells.iter().any(|cell| cell.disks.is_some()) {
+        columns.extend(on_disks());
+    }
+    if summary.cells.iter().any(|cell| !cell.after_load.is_empty()) {
+        columns.extend(after_load());
+    }
+    if summary
+        .cells
+        .iter()
+        .any(|cell| !cell.handshakes_us.is_empty())
+    {
+        columns.extend(handshakes());
+    }
+    if !summary.endpoints.is_empty() {
+        columns.push(counters_per_commit());
+    }
     columns.extend(replicas(summary));
     columns.extend(doubts());
     columns
@@ -80,6 +113,7 @@ fn names() -> Vec<Figure> {
         text("workload", |cell| cell.workload.clone()),
         text("connections", |cell| cell.connections.to_string()),
         text("distances", |cell| cell.distances.clone()),
+        number("measure_s", |cell| Some(cell.measure_s)),
         number("rtt_us_asked", |cell| cell.rtt_us_asked),
         number("rtt_us_got", |cell| cell.rtt_us_got),
         text("rounds", |cell| cell.rounds.to_string()),
@@ -93,6 +127,11 @@ fn names() -> Vec<Figure> {
 
 fn rates() -> Vec<Figure> {
     let mut columns = Vec::from(estimate("throughput_per_s", |cell| cell.throughput_per_s));
+    columns.extend(estimate("applied_per_s", |cell| cell.applied_per_s));
+    columns.extend(estimate("unevenness", |cell| cell.unevenness));
+    columns.extend(estimate("usd_per_million_queries", |cell| {
+        cell.usd_per_million_queries
+    }));
     columns.push(number("unchanged_per_s", |cell| cell.unchanged_per_s));
     columns.extend(estimate("ratio", |cell| cell.ratio));
     columns.push(text("difference_shown", |cell| {
@@ -103,6 +142,14 @@ fn rates() -> Vec<Figure> {
     columns.extend(estimate("run_s", |cell| cell.run_s));
     columns.push(number("connect_share", |cell| cell.connect_share));
     columns
+}
+
+fn offered() -> Vec<Figure> {
+    let lag_state = |cell: &CellSummary| cell.lag_state.map(LagState::name).unwrap_or_default();
+    let offered = number("offered_per_s", |cell| cell.offered_per_s.map(f64::from));
+    let share = estimate("applied_share", |cell| cell.applied_share);
+    let lag = text("lag_state", move |cell| lag_state(cell).to_owned());
+    std::iter::once(offered).chain(share).chain([lag]).collect()
 }
 
 fn latencies() -> Vec<Figure> {
@@ -148,6 +195,90 @@ fn costs() -> Vec<Figure> {
         text("commit_time_us", |cell| joined(&cell.commit_time_us, "=")),
         text("server_counters", |cell| joined(&cell.server_counters, "=")),
     ]
+}
+
+/// Of the writer, where servers are watched after the load.
+fn after_load() -> Vec<Figure> {
+    type OfSpan = fn(&AfterLoad) -> Doing;
+    type OfDoing = fn(&Doing) -> Option<f64>;
+    let spans: [(&str, OfSpan); 4] = [
+        ("idle", |of| of.idle),
+        ("window", |of| of.window),
+        ("after", |of| of.after),
+        ("end", |of| of.end),
+    ];
+    let figures: [(&str, OfDoing); 6] = [
+        ("cpu_s_per_s", |of| of.cpu_s_per_s),
+        ("reads_per_s", |of| of.reads_per_s),
+        ("writes_per_s", |of| of.writes_per_s),
+        ("bytes_read_per_s", |of| of.bytes_read_per_s),
+        ("bytes_written_per_s", |of| of.bytes_written_per_s),
+        ("busy_share", |of| of.busy_share),
+    ];
+    let mut columns = vec![number("after_load_watched_s", |cell| {
+        Some(cell.after_load.first()?.watched_s)
+    })];
+    for (span, of_span) in spans {
+        columns.extend(figures.map(|(name, pick)| {
+            number(&format!("after_load_{name}_{span}"), move |cell| {
+                pick(&of_span(cell.after_load.first()?))
+            })
+        }));
+    }
+    columns
+}
+
+/// Of the writer, or of the front.
+fn handshakes() -> Vec<Figure> {
+    type OfHandshake = fn(&HandshakeSummary) -> f64;
+    let figures: [(&str, OfHandshake); 3] = [
+        ("min", |made| made.min),
+        ("p50", |made| made.p50),
+        ("max", |made| made.max),
+    ];
+    let writer = |(name, pick): (&str, OfHandshake)| {
+        number(&format!("handshake_us_{name}_writer"), move |cell| {
+            cell.handshakes_us.first().map(pick)
+        })
+    };
+    figures.map(writer).into()
+}
+
+/// Only of servers that somebody else runs.
+fn counters_per_commit() -> Figure {
+    text("counters_per_commit", |cell| {
+        let known = cell.counters_per_commit.iter();
+        let known = known.filter_map(|(name, figure)| Some((name.clone(), (*figure)?)));
+        joined(&known.collect(), "=")
+    })
+}
+
+/// Only where disks are emulated.
+fn on_disks() -> Vec<Figure> {
+    let mut columns = vec![
+        text("disks", |cell| cell.disks.clone().unwrap_or_default()),
+        number("flush_us_asked", |cell| cell.flush_us_asked),
+        number("flush_us_got", |cell| cell.flush_us_got),
+        number("flush_us_floor", |cell| cell.flush_us_floor),
+        number("commits_per_flush", |cell| cell.commits_per_flush),
+        number("disk_busy_share", |cell| cell.disk_busy_share),
+        number("degraded_s", |cell| cell.degraded_s),
+    ];
+    let by_role: [(&str, OfDisks); 7] = [
+        ("flushes", |cell| cell.flushes_per_commit),
+        ("reads", |cell| cell.reads_per_commit),
+        ("writes", |cell| cell.writes_per_commit),
+        ("bytes_read", |cell| cell.bytes_read_per_commit),
+        ("bytes_written", |cell| cell.bytes_written_per_commit),
+        ("flush_time_us", |cell| cell.flush_time_us_per_commit),
+        ("disk_cpu_us", |cell| cell.disk_cpu_us_per_commit),
+    ];
+    for (name, pick) in by_role {
+        let title = |role: &str| format!("{name}_per_commit_{role}");
+        columns.push(number(&title("writer"), move |cell| pick(cell).writer));
+        columns.push(number(&title("replica"), move |cell| pick(cell).replica));
+    }
+    columns
 }
 
 /// Columns for each node that is a replica anywhere.

@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::numbers::{count, time, utc};
 use super::page::Block;
 use crate::analysis::Summary;
-use crate::analysis::summary::Per;
+use crate::analysis::summary::{LabSummary, Per};
 use crate::record::Flag;
 
 /// Settings of the modes that belong to the terms.
-const SETTINGS: [&str; 2] = ["appliers", "binary_log"];
+const SETTINGS: [&str; 3] = [TLS, "appliers", "binary_log"];
+const TLS: &str = "TLS";
+
+/// Modes of one server: nobody applies what it does.
+const WITHOUT_APPLIERS: [&str; 3] = ["single", "mirror", "quorum"];
 
 /// What precedes the tables.
 pub fn head(summary: &Summary) -> Vec<Block> {
@@ -22,6 +26,7 @@ pub fn head(summary: &Summary) -> Vec<Block> {
         let said = format!("{} {} ({})", server.name, server.version, server.source);
         fact("server", said)
     }));
+    facts.extend(endpoints(summary));
     facts.push(fact("host", host(summary)));
     let (alike, unlike) = terms(summary);
     facts.push(fact("alike", alike.join(", ")));
@@ -33,7 +38,16 @@ pub fn head(summary: &Summary) -> Vec<Block> {
             .iter()
             .map(|remark| fact("remark", remark.clone())),
     );
+    if summary.measurements_made_again > 0 {
+        facts.push(fact("remark", made_again(summary)));
+    }
     vec![Block::Title(title), Block::Facts(facts)]
+}
+
+fn made_again(summary: &Summary) -> String {
+    let times = u64::from(summary.measurements_made_again);
+    let measurements = count(times, "void measurement");
+    format!("{measurements} (links delivered late) made again at once and left out")
 }
 
 fn fact(name: &str, said: String) -> (String, String) {
@@ -42,8 +56,13 @@ fn fact(name: &str, said: String) -> (String, String) {
 
 fn run(summary: &Summary) -> String {
     let rounds = count(summary.rounds_asked.into(), "round");
+    let short = if summary.is_quick {
+        "short run (--quick), "
+    } else {
+        ""
+    };
     format!(
-        "{rounds}, seed {}; each cell {} s warm-up, {} s measured; {}; acklab {}",
+        "{short}{rounds}, seed {}; each cell {} s warm-up, {} s measured; {}; acklab {}",
         summary.seed,
         summary.warmup_s,
         summary.measure_s,
@@ -61,21 +80,40 @@ fn partial(summary: &Summary) -> String {
 
 fn host(summary: &Summary) -> String {
     let host = &summary.host;
-    format!(
-        "{}, {}, {:.1} GiB, kernel {}; fsync {} and links' own round trip {} (medians)",
+    let machine = format!(
+        "{}, {}, {:.1} GiB, kernel {}",
         host.cpu_model,
         count(host.cpus.into(), "CPU"),
         host.memory_bytes as f64 / f64::from(1 << 30),
-        host.kernel,
+        host.kernel
+    );
+    if !summary.endpoints.is_empty() {
+        return format!("{machine}; the client's: of the servers' nothing is known");
+    }
+    format!(
+        "{machine}; fsync {} and links' own round trip {} (medians)",
         time(host.fsync_us_p50),
         time(host.link_floor_us_p50)
     )
 }
 
+/// Servers that somebody else runs: where they are, and what a lab would have set there.
+fn endpoints(summary: &Summary) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    for endpoint in &summary.endpoints {
+        let places = endpoint.places.join(", ");
+        let said = format!("{}: {places}; TLS {}", endpoint.label, endpoint.tls);
+        facts.push(fact("endpoint", said));
+        let advice = endpoint.advice.iter();
+        let advice = advice.map(|said| fact("advice", format!("{}: {said}", endpoint.label)));
+        facts.extend(advice);
+    }
+    facts
+}
+
 /// What all servers and modes share, and what they do not.
 fn terms(summary: &Summary) -> (Vec<String>, Vec<String>) {
-    let tls = if summary.tls { "TLS on" } else { "TLS off" };
-    let (mut alike, mut unlike) = (vec![tls.to_owned()], vec![]);
+    let (mut alike, mut unlike) = (vec![], vec![]);
     let settings = SETTINGS.map(|name| (name.to_owned(), by_setting(summary, name)));
     let settings = settings.iter().map(|(name, values)| (name, values));
     for (name, values) in settings.chain(&summary.terms) {
@@ -90,8 +128,10 @@ fn terms(summary: &Summary) -> (Vec<String>, Vec<String>) {
 }
 
 fn by_value(values: &BTreeMap<String, Vec<String>>) -> String {
-    let said =
-        |(value, places): (&String, &Vec<String>)| format!("{value} ({})", places.join(", "));
+    let said = |(value, places): (&String, &Vec<String>)| {
+        let value = if value.is_empty() { "none" } else { value };
+        format!("{value} ({})", places.join(", "))
+    };
     let said: Vec<String> = values.iter().map(said).collect();
     said.join("; ")
 }
@@ -102,10 +142,15 @@ fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
     for cell in summary
         .cells
         .iter()
-        .filter(|cell| cell.mode != "single" || name != "appliers")
+        .filter(|cell| name != "appliers" || !WITHOUT_APPLIERS.contains(&&cell.mode[..]))
     {
-        if let Some(value) = cell.settings.get(name) {
-            let labels = values.entry(value.clone()).or_default();
+        let of_study = if summary.tls { "on" } else { "off" };
+        let value = match name {
+            TLS => Some(cell.settings.get("tls").map_or(of_study, String::as_str)),
+            _ => cell.settings.get(name).map(String::as_str),
+        };
+        if let Some(value) = value {
+            let labels = values.entry(value.to_owned()).or_default();
             if !labels.contains(&cell.label) {
                 labels.push(cell.label.clone());
             }
@@ -115,12 +160,17 @@ fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 fn labs(summary: &Summary) -> Vec<(String, String)> {
-    let ready = |(family, ready_s): (&String, f64)| format!("{family} {ready_s:.1} s");
-    let labs = summary
-        .labs
-        .iter()
-        .map(|lab| ready((&lab.family, lab.ready_s)));
-    let labs: Vec<String> = labs.collect();
+    let ready = |lab: &LabSummary| {
+        let modes = match is_numbered(&lab.family)
+            && !lab.modes.is_empty()
+            && lab.modes != [&lab.family[..]]
+        {
+            true => format!(" ({})", lab.modes.join(", ")),
+            false => String::new(),
+        };
+        format!("{}{modes} {:.1} s", lab.family, lab.ready_s)
+    };
+    let labs: Vec<String> = summary.labs.iter().map(ready).collect();
     let overridden = summary.labs.iter().flat_map(|lab| &lab.overridden);
     let overridden: BTreeSet<String> = overridden
         .map(|o| format!("{}: yours {}, used {}", o.name, o.given, o.used))
@@ -133,6 +183,12 @@ fn labs(summary: &Summary) -> Vec<(String, String)> {
     facts
 }
 
+/// Another lab has its name without the number: a reader wants to know which it is.
+fn is_numbered(name: &str) -> bool {
+    let last = name.rsplit(' ').next().unwrap_or_default();
+    last.parse::<u32>().is_ok()
+}
+
 /// What follows the tables.
 pub fn foot(summary: &Summary) -> Vec<Block> {
     let mut lines = reading(summary);
@@ -143,7 +199,7 @@ pub fn foot(summary: &Summary) -> Vec<Block> {
             .into_iter()
             .map(|flag| format!("! {}: {}", flag.name(), meaning(flag))),
     );
-    lines.push(format!("Again: {}", again(summary)));
+    lines.push(again(&summary.command_line, summary.seed));
     vec![
         Block::Heading("How to read this".to_owned()),
         Block::Lines(lines),
@@ -189,31 +245,130 @@ fn reading(summary: &Summary) -> Vec<String> {
                     model named under \"waits for\" fits clearly better than the plane.";
         lines.push(line.to_owned());
     }
+    if summary.effects.iter().any(|effects| effects.rounds > 0) {
+        let line = "Effects: ratios of throughput, geometric means over all runs of the design, \
+                    paired by round. A run is called after its variables at their high level. Two \
+                    effects add up if both changes together give what each alone multiplies to. \
+                    \"Or it is\": effects that no run tells from this one.";
+        lines.push(line.to_owned());
+    }
+    lines.extend(of_disks(summary));
+    lines.extend(of_some_cells(summary));
+    lines.extend(of_endpoints(summary));
     lines
+}
+
+/// What only some studies ask for.
+fn of_some_cells(summary: &Summary) -> Vec<String> {
+    let is_lab = summary.endpoints.is_empty();
+    let mut cells = summary.cells.iter();
+    let has_handshakes = is_lab && cells.any(|cell| !cell.handshakes_us.is_empty());
+    let mut cells = summary.cells.iter();
+    let is_watched = cells.any(|cell| !cell.after_load.is_empty());
+    let lines = [
+        (
+            has_handshakes,
+            "TCP handshake: round trip from the client to what it connects to, before and after \
+             each window; median (least to most) of all rounds.",
+        ),
+        (
+            is_watched,
+            "After the load: from when replicas had caught up; in brackets the same in the \
+             measured window, and before the load, as the mode was entered. Disk busy: share of \
+             time in which the kernel had a request under way there, as iostat's %util.",
+        ),
+    ];
+    let told = lines.into_iter().filter(|(is_told, _)| *is_told);
+    told.map(|(_, line)| line.to_owned()).collect()
+}
+
+/// What only a record of somebody else's servers has.
+fn of_endpoints(summary: &Summary) -> Vec<String> {
+    if summary.endpoints.is_empty() {
+        return vec![];
+    }
+    [
+        "Endpoints: unknown stands for what cannot be seen from outside: their CPU, their disks, \
+         what passes between them, what a peer has at the acknowledgement.",
+        "TCP handshake: round trip from here to the server, before and after each window; median \
+         (least to most) of all rounds. Lag is measured from here: it holds the round trip to the \
+         replica.",
+        "Counters are the whole server's: the work of others there is in them. – is a counter that \
+         did not move when commits were made to move it.",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// What only a record with emulated disks has.
+fn of_disks(summary: &Summary) -> Vec<String> {
+    let has_disks = summary.cells.iter().any(|cell| cell.disks.is_some());
+    let has_flushes = summary
+        .anatomy
+        .iter()
+        .any(|anatomy| anatomy.flushes.is_some());
+    let lines = [
+        (
+            has_disks,
+            "Flush got: median of a direct write and its flush on the mounted volume of the \
+             writer; floor: the same with no flush time added.",
+        ),
+        (
+            has_disks,
+            "On disk: what emulated disks were asked for, the file system's own writes and \
+             flushes included; replica: mean of the replicas, or of the volume's copies; in \
+             flush: time in which a flush was under way.",
+        ),
+        (
+            has_flushes,
+            "Flushes: slope of the median latency over the flush time got, all disks alike, at \
+             the shortest distance: flushes in series, the file system's own included. They \
+             belong to that file system and layout of the log.",
+        ),
+        (
+            has_flushes,
+            "Both raised: latency with distance and flush time raised, less the sum of what each \
+             adds alone. adds: the interval lies within 5 % of the sum; a time: so much less or \
+             more; ~: no difference shown.",
+        ),
+    ];
+    let told = lines.into_iter().filter(|(is_told, _)| *is_told);
+    told.map(|(_, line)| line.to_owned()).collect()
 }
 
 fn meaning(flag: Flag) -> &'static str {
     match flag {
         Flag::HostBound => "the host's CPUs were saturated; the figure tells of the host.",
         Flag::Drifted => {
-            "round-trip times before and after, or asked and got, differ by more than \
-             10 % and 100 µs."
+            "round-trip times or flush times before and after, or asked and got, differ by more \
+             than 10 % and 100 µs."
         }
         Flag::Downgraded => "semi-sync fell back to async for a while, without telling clients.",
+        Flag::Degraded => {
+            "a volume had too few of its copies for a while: it waited, or went on alone (degrade)."
+        }
+        Flag::Overloaded => {
+            "more was offered than was answered; latency is that of a growing queue."
+        }
         Flag::Errors => "some transactions failed; they are counted, never retried.",
         Flag::NoRows => "no transaction changed a row though the workload writes.",
         Flag::LateLinks => "links delivered late; such measurements are void and left out.",
+        Flag::LateDisks => {
+            "emulated disks answered more than 5 % of what takes time there over 300 µs late."
+        }
+        Flag::Behind => {
+            "the load, or the watch after it, began while replicas still applied what came before; \
+             ten minutes were not enough."
+        }
     }
 }
 
-fn again(summary: &Summary) -> String {
-    let given = summary.command_line.join(" ");
-    let has_seed = summary
-        .command_line
-        .iter()
-        .any(|word| word.starts_with("--seed"));
+/// How to measure the same once more.
+pub fn again(command_line: &[String], seed: u64) -> String {
+    let given = command_line.join(" ");
+    let has_seed = command_line.iter().any(|word| word.starts_with("--seed"));
     match has_seed {
-        true => given,
-        false => format!("{given} --seed {}", summary.seed),
+        true => format!("Again: {given}"),
+        false => format!("Again: {given} --seed {seed}"),
     }
 }

@@ -1,11 +1,17 @@
 //! A summary as terminal text, Markdown, CSV or JSON.
 
+mod activity;
 mod anatomy;
+mod article;
 mod cells;
+pub mod charts;
 mod csv;
+mod disks;
+mod effects;
 mod ends;
 mod numbers;
 mod page;
+pub mod trial;
 
 use crate::analysis::Summary;
 use page::Block;
@@ -53,6 +59,9 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     let mut blocks = ends::head(summary);
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
+    blocks.extend(effects::blocks(summary));
+    blocks.extend(trial::of_study(&summary.tolls));
+    blocks.extend(article::blocks(summary));
     blocks.extend(ends::foot(summary));
     blocks
 }

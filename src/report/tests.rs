@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::example::{Example, unequal};
+use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
 use crate::record::{Flag, Iteration};
@@ -26,7 +26,10 @@ fn partial_record() -> Record {
                 measurement.errors = [(1213, 12), (0, 1)].into();
             }
             (2, _) => measurement.flags.push(Flag::Downgraded),
-            (5, _) => measurement.flags.push(Flag::LateLinks),
+            (5, _) => {
+                measurement.flags.push(Flag::LateLinks);
+                measurement.made_again = 2;
+            }
             (9, _) => measurement.rtts[0].rtt_us_after += 900.0,
             (8, _) => measurement.commits = 0,
             _ => {}
@@ -88,6 +91,24 @@ fn text_of_a_record_with_nothing_in_it() {
 }
 
 #[test]
+fn workloads_of_one_name_that_differ_have_tables_of_their_own() {
+    let mut summary = example();
+    let tables = |summary: &Summary, heading: &str| {
+        let text = render(summary, Format::Text);
+        text.matches(heading).count()
+    };
+    assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
+    let mut twins = summary.cells.clone();
+    for cell in &mut twins {
+        cell.workload_in_full = "update_index, 4 iterations".into();
+    }
+    summary.cells.extend(twins);
+    assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
+    let long = "\nupdate_index, 4 iterations, 1 connection";
+    assert_eq!(tables(&summary, long), 3);
+}
+
+#[test]
 fn text_of_unequal_distances() {
     let mut example = Example::default();
     example
@@ -98,6 +119,194 @@ fn text_of_unequal_distances() {
     let from =
         text.find("update_index, 1 connection, client beside the writer (250 µs), sites apart");
     insta::assert_snapshot!(&text[from.unwrap()..]);
+}
+
+/// On disks, with every kind of doubt about them.
+fn record_on_disks() -> Record {
+    let mut record = Example::anatomy().record();
+    for measurement in &mut record.measurements {
+        if (measurement.cell, measurement.round) == (6, 1) {
+            measurement.degraded = vec![crate::record::Degraded {
+                from_ms: 100,
+                to_ms: Some(1_300),
+            }];
+        }
+        if measurement.cell == 3 {
+            measurement.disks_got[0].flush_us_after += 200.0;
+        }
+    }
+    record
+}
+
+#[test]
+fn text_of_a_run_on_disks() {
+    let text = render(&summarise(&record_on_disks()), Format::Text);
+    check_width(&text);
+    // All groups look alike: one, and the anatomy.
+    let second = text.match_indices("update_index, 1 connection").nth(1);
+    let anatomy = text.find("Anatomy of a commit").unwrap();
+    let first = &text[..second.unwrap().0];
+    insta::assert_snapshot!(format!("{first}…\n\n{}", &text[anatomy..]));
+}
+
+#[test]
+fn csv_and_json_of_a_run_on_disks() {
+    let mut summary = summarise(&record_on_disks());
+    summary.cells = vec![summary.cells[6].clone()];
+    summary.anatomy = vec![summary.anatomy[6].clone()];
+    let csv = render(&summary, Format::Csv).replace("\r\n", "\n");
+    insta::assert_snapshot!(csv);
+    let json: serde_json::Value = serde_json::from_str(&render(&summary, Format::Json)).unwrap();
+    for (name, part) in [("cell_on_disks", "cells"), ("anatomy_on_disks", "anatomy")] {
+        let text = serde_json::to_string_pretty(&json[part][0]).unwrap();
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+#[test]
+fn markdown_of_an_anatomy_with_one_slow_site() {
+    use crate::analysis::example::{equal, slow_at};
+    let mut example = Example::anatomy();
+    example.on_disks.push((equal(0.25), slow_at("b", 4.0)));
+    let text = render(&summarise(&example.record()), Format::Markdown);
+    let anatomy = text.find("## Anatomy of a commit").unwrap();
+    let end = text.find("## How to read").unwrap();
+    insta::assert_snapshot!(&text[anatomy..end]);
+}
+
+/// What a study that repeats an article has more, up to how to read it.
+fn of_the_article(record: &Record, format: Format, end: &str) -> String {
+    let text = render(&summarise(record), format);
+    let from = text.find("commits/s against connections").unwrap();
+    text[from..text.find(end).unwrap()].to_owned()
+}
+
+#[test]
+fn text_of_an_article_asked_again() {
+    let record = group_commit();
+    check_width(&render(&summarise(&record), Format::Text));
+    insta::assert_snapshot!(of_the_article(&record, Format::Text, "How to read"));
+}
+
+#[test]
+fn markdown_of_an_article_asked_again() {
+    let text = of_the_article(&group_commit(), Format::Markdown, "## How to read");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_of_an_article_asked_again() {
+    let json: serde_json::Value =
+        serde_json::from_str(&render(&summarise(&group_commit()), Format::Json)).unwrap();
+    for part in ["article", "claims"] {
+        let text = serde_json::to_string_pretty(&json[part]).unwrap();
+        insta::assert_snapshot!(format!("json_{part}"), text);
+    }
+}
+
+#[test]
+fn text_of_published_figures_that_nobody_can_judge() {
+    let mut record = group_commit();
+    record.header.study.article = Some("clouds-2015".into());
+    check_width(&render(&summarise(&record), Format::Text));
+    let text = of_the_article(&record, Format::Text, "How to read");
+    let from = text.find("The article").unwrap();
+    insta::assert_snapshot!(&text[from..]);
+}
+
+/// A screening design, where the article's study has one.
+fn effects_on_inserts(key: &str) -> Vec<crate::analysis::effects::Effects> {
+    let mut effects = summarise(&screened(16)).effects;
+    effects.retain(|_| key == "gmo-galera-2022");
+    for effects in &mut effects {
+        effects.label = "default".into();
+        effects.workload = "mysqlslap write".into();
+    }
+    effects
+}
+
+/// What is said of an article whose study has these cells.
+fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -> String {
+    let mut summary = example();
+    let material = crate::analysis::claims::Material {
+        servers: &summary.servers,
+        cells,
+        tolls: &[],
+        anatomy: &summary.anatomy,
+        effects: &effects_on_inserts(key),
+        is_quick: false,
+    };
+    let (article, claims) = crate::analysis::claims::judge(key, &material).unwrap();
+    (summary.article, summary.claims) = (Some(article), claims);
+    let text = page::text(&article::blocks(&summary));
+    check_width(&text);
+    text
+}
+
+#[test]
+fn texts_of_four_articles() {
+    use crate::analysis::example::articles;
+    insta::assert_snapshot!(
+        "article_innodb_cluster",
+        text_of_article("gmo-innodb-cluster-2022", &articles::innodb_cluster())
+    );
+    insta::assert_snapshot!(
+        "article_galera",
+        text_of_article("gmo-galera-2022", &articles::galera())
+    );
+    insta::assert_snapshot!(
+        "article_group_replication",
+        text_of_article("group-replication-2017", &articles::group_replication())
+    );
+    insta::assert_snapshot!(
+        "article_clouds",
+        text_of_article("clouds-2015", &articles::clouds())
+    );
+}
+
+/// Rates that replicas cannot follow, a price, dips, and a window of its own.
+#[test]
+fn text_of_what_only_some_cells_have() {
+    let mut example = Example {
+        distances: vec![crate::analysis::example::equal(0.25)],
+        ..Example::default()
+    };
+    example.truths.truncate(2);
+    example.truths[1].spec.price_usd_per_hour = Some(0.24);
+    let mut record = example.record();
+    record.header.study.is_quick = true;
+    let window = Some(std::time::Duration::from_secs(60));
+    record
+        .header
+        .cells
+        .iter_mut()
+        .for_each(|cell| cell.measure = window);
+    for measurement in &mut record.measurements {
+        let second = |second: u32| crate::record::Second {
+            second,
+            commits: if second % 20 < 2 {
+                100
+            } else {
+                750 + u64::from(second % 3)
+            },
+            ..crate::record::Second::default()
+        };
+        measurement.timeline = (0..64).map(second).collect();
+        for lag in &mut measurement.lag {
+            lag.catch_up_ms = Some(16_000.0);
+        }
+    }
+    let text = render(&summarise(&record), Format::Text);
+    check_width(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn csv_knows_no_article() {
+    let mut record = group_commit();
+    let with = render(&summarise(&record), Format::Csv);
+    record.header.study.article = None;
+    assert_eq!(render(&summarise(&record), Format::Csv), with);
 }
 
 #[test]
@@ -139,10 +348,50 @@ fn formats_have_names() {
     assert_eq!(Format::named("html"), None);
 }
 
+/// What the variables of a design do, from its heading on.
+fn of_the_screen(text: &str) -> &str {
+    let from = text.find("Effects on").unwrap();
+    &text[from..text.find("Again:").unwrap()]
+}
+
+#[test]
+fn text_of_a_screening_design() {
+    let text = render(&summarise(&screened(16)), Format::Text);
+    check_width(&text);
+    insta::assert_snapshot!(of_the_screen(&text));
+}
+
+#[test]
+fn text_of_a_screening_design_with_aliases() {
+    let text = render(&summarise(&screened(8)), Format::Text);
+    check_width(&text);
+    insta::assert_snapshot!(of_the_screen(&text));
+}
+
+#[test]
+fn text_of_one_round_of_a_screening_design() {
+    let mut record = screened(16);
+    record
+        .measurements
+        .retain(|measurement| measurement.round == 0);
+    let text = render(&summarise(&record), Format::Text);
+    assert!(text.contains("no interval with one round"), "{text}");
+    assert!(!text.contains("does not add up"), "{text}");
+    record.measurements.pop();
+    let text = render(&summarise(&record), Format::Text);
+    assert!(!text.contains("Effects on"), "{text}");
+}
+
+#[test]
+fn json_of_a_screening_design() {
+    let json = render(&summarise(&screened(8)), Format::Json);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json["effects"]).unwrap());
+}
+
 /// The example's record as a file.
-fn stored(folder: &std::path::Path) -> std::path::PathBuf {
+fn stored(folder: &std::path::Path, record: &Record) -> std::path::PathBuf {
     let path = folder.join("example.acklab");
-    let record = partial_record();
     let mut store = Store::create(&path, &record.header).unwrap();
     for measurement in &record.measurements {
         store.append(measurement).unwrap();
@@ -153,7 +402,7 @@ fn stored(folder: &std::path::Path) -> std::path::PathBuf {
 #[test]
 fn a_stored_record_prints_the_same_again() {
     let folder = tempfile::tempdir().unwrap();
-    let again = Record::open(&stored(folder.path())).unwrap();
+    let again = Record::open(&stored(folder.path(), &partial_record())).unwrap();
     for (_, format) in Format::ALL {
         let one = render(&summarise(&partial_record()), format);
         assert_eq!(one, render(&summarise(&again), format));
@@ -165,7 +414,11 @@ const RECORD_DOC: &str = include_str!("../../docs/record.md");
 #[test]
 fn the_queries_of_the_documentation_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let connection = rusqlite::Connection::open(stored(folder.path())).unwrap();
+    let mut record = record_on_disks();
+    record.measurements[9].rtts[0].rtt_us_after += 900.0;
+    record.measurements[3].errors = [(1213, 12)].into();
+    let path = stored(folder.path(), &record);
+    let connection = rusqlite::Connection::open(path).unwrap();
     let blocks = RECORD_DOC.split("```sql").skip(1);
     let queries: Vec<&str> = blocks
         .map(|block| block.split("```").next().unwrap())
@@ -190,7 +443,12 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
                 found.insert(key.clone());
                 // The keys of these are names: of settings, variables, nodes, codes, sites.
                 let are_names = ["settings", "terms", "errors", "cpu_us_per_s_idle"];
-                let are_names_too = ["commit_time_us", "server_counters", "per_peer"];
+                let are_names_too = [
+                    "commit_time_us",
+                    "server_counters",
+                    "per_peer",
+                    "flushes_by_site",
+                ];
                 if are_names
                     .iter()
                     .chain(&are_names_too)
@@ -206,9 +464,20 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
 
 #[test]
 fn every_key_of_the_json_is_documented() {
-    let json = serde_json::to_value(summarise(&partial_record())).unwrap();
     let mut found = std::collections::BTreeSet::new();
-    keys(&json, &mut found);
+    let mut with_figures = group_commit();
+    with_figures.header.study.article = Some("clouds-2015".into());
+    for record in [
+        partial_record(),
+        record_on_disks(),
+        group_commit(),
+        with_figures,
+        screened(8),
+        laddered(),
+    ] {
+        let json = serde_json::to_value(summarise(&record)).unwrap();
+        keys(&json, &mut found);
+    }
     assert!(found.len() > 60);
     for key in found {
         assert!(
@@ -216,4 +485,36 @@ fn every_key_of_the_json_is_documented() {
             "not in docs/record.md: {key}"
         );
     }
+}
+
+#[test]
+fn offered_rates_have_columns_where_there_are_some() {
+    let csv = |record: &Record| render(&summarise(record), Format::Csv);
+    assert!(!csv(&Example::default().record()).contains("offered_per_s"));
+    let csv = csv(&laddered());
+    let titles = csv.lines().next().unwrap();
+    assert!(
+        titles.contains(",offered_per_s,applied_share_median,"),
+        "{titles}"
+    );
+    let rung = csv.lines().find(|line| line.contains("at 2000/s"));
+    assert!(rung.unwrap().contains(",2000,0."), "{rung:?}");
+    assert!(rung.unwrap().contains(",grows,"), "{rung:?}");
+}
+
+#[test]
+fn a_front_has_a_column_where_there_is_one() {
+    let mut record = Example::default().record();
+    let csv = |record: &Record| render(&summarise(record), Format::Csv);
+    assert!(!csv(&record).contains("front"));
+    let fronted = record.measurements.iter_mut().filter(|m| m.cell == 1);
+    fronted.for_each(|m| m.cpu.front_us = Some(37.0 * m.commits as f64));
+    let summary = summarise(&record);
+    let front = |cell: usize| summary.cells[cell].cpu_us_per_commit.front;
+    assert_eq!((front(0), front(1).map(f64::round)), (None, Some(37.0)));
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    assert!(text.contains("front") && text.contains("37.0 µs"), "{text}");
+    let titles = csv(&record);
+    assert!(titles.starts_with("id,") && titles.contains(",cpu_us_per_commit_front,"));
 }

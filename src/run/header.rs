@@ -8,18 +8,21 @@ use super::Order;
 use super::rig::Rig;
 use crate::error::Result;
 use crate::lab::Lab;
+use crate::lab::servers::ProxyProgram;
 use crate::observe::host;
+use crate::plan::{self, LabPlan};
 use crate::record::{Header, LabFacts, ServerFacts};
 
 /// Gathers the head of the record from the running rig.
 pub fn header(order: &Order, rig: &mut Rig, run_folder: &Path) -> Result<Header> {
     let floor_us = rig.network.floor.as_secs_f64() * 1e6;
     let host = host::facts(run_folder, floor_us)?;
-    let remarks = remarks(rig);
+    let remarks = remarks(order, rig);
     let labs = rig
         .labs()
         .iter_mut()
-        .map(lab_facts)
+        .zip(plan::labs(&order.study))
+        .map(|(lab, plan)| lab_facts(lab, labels(order, &plan)))
         .collect::<Result<Vec<LabFacts>>>()?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -32,24 +35,28 @@ pub fn header(order: &Order, rig: &mut Rig, run_folder: &Path) -> Result<Header>
         started_unix_ms: u64::try_from(now.as_millis()).unwrap_or(0),
         acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
         host,
-        servers: server_facts(rig.labs()),
+        servers: server_facts(rig),
         labs,
         remarks,
+        endpoints: vec![],
+        file_system: order.study.images.as_ref().map(|_| "ext4".to_owned()),
     })
 }
 
-fn remarks(rig: &Rig) -> Vec<String> {
-    let mut remarks = vec![
-        "All nodes write to one disk and one file system of this host: their flushes queue behind \
-         one another."
-            .to_owned(),
-    ];
+fn remarks(order: &Order, rig: &Rig) -> Vec<String> {
+    let shared = "All nodes write to one disk and one file system of this host: their flushes \
+                  queue behind one another.";
+    let mut remarks = Vec::new();
+    if order.study.images.is_none() {
+        remarks.push(shared.to_owned());
+    }
     remarks.extend(rig.network.switch.notes().iter().cloned());
     remarks
 }
 
-fn server_facts(labs: &[Lab]) -> Vec<ServerFacts> {
-    let named = labs.iter().map(|lab| {
+/// Of servers, then of fronts.
+fn server_facts(rig: &mut Rig) -> Vec<ServerFacts> {
+    let named = rig.labs().iter().map(|lab| {
         let kept = &lab.program.kept;
         let facts = ServerFacts {
             name: kept.name.clone(),
@@ -58,12 +65,24 @@ fn server_facts(labs: &[Lab]) -> Vec<ServerFacts> {
         };
         (kept.name.clone(), facts)
     });
-    named.collect::<BTreeMap<_, _>>().into_values().collect()
+    let servers = named.collect::<BTreeMap<_, _>>().into_values();
+    let front = |program: &ProxyProgram| ServerFacts {
+        name: program.name.clone(),
+        version: program.version.clone(),
+        source: program.origin.clone(),
+    };
+    servers.chain(rig.fronts.programs().map(front)).collect()
 }
 
-fn lab_facts(lab: &mut Lab) -> Result<LabFacts> {
+fn labels(order: &Order, plan: &LabPlan) -> Vec<String> {
+    let label = |mode: &usize| order.study.modes[*mode].label.clone();
+    plan.modes.iter().map(label).collect()
+}
+
+fn lab_facts(lab: &mut Lab, modes: Vec<String>) -> Result<LabFacts> {
     Ok(LabFacts {
         family: lab.spec.name.replace('-', " "),
+        modes,
         ready_seconds: lab.ready.as_secs_f64(),
         overridden: lab.overridden.clone(),
         variables: lab.variables()?,

@@ -2,14 +2,22 @@
 //!
 //! ```text
 //! Rig: labs, switch, drivers  ──>  tables loaded  ──>  round by round, cell by cell:
-//!     enter the mode · set the distances · probe · warm up · measure · lag · catch up · probe
-//!                                                           └──> one measurement in the record
+//!     enter the mode · set the distances · start its front · probe · warm up · measure · lag ·
+//!     catch up · probe            └──> one measurement in the record
 //! ```
 
+mod activity;
 mod cell;
+mod cluster_loss;
+mod disks;
+pub mod endpoint;
+pub mod fronts;
 mod header;
 mod progress;
 mod rig;
+mod site_loss;
+mod source_loss;
+pub mod trial;
 mod window;
 
 use std::path::PathBuf;
@@ -18,7 +26,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::lab::sandbox::stop_asked;
 use crate::lab::servers::{Cache, Catalogue};
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 use crate::record::Measurement;
 use crate::record::store::Store;
 use crate::study::Study;
@@ -39,13 +47,19 @@ pub struct Order {
 /// How long the servers of a lab are watched without load, for their idle CPU rate.
 const IDLE_WATCH: Duration = Duration::from_millis(300);
 
+/// A void measurement is made again at most this often,
+const AGAIN_MAX: u32 = 2;
+/// and a run makes this share of its measurements again at most, so that its length is bounded.
+const AGAIN_SHARE: f64 = 0.25;
+
 /// Runs the whole study inside the sandbox. Every finished cell is in the record, whatever
 /// happens later.
 ///
 /// # Errors
 /// A breakdown of the lab; [`Error::Interrupted`] if the user asked to stop.
 pub fn run(order: &Order, cache: &Cache, run_folder: &std::path::Path) -> Result<()> {
-    let progress = Progress::new(order.plan.rounds.iter().map(Vec::len).sum());
+    let cells: usize = order.plan.rounds.iter().map(Vec::len).sum();
+    let progress = Progress::new(plan::steps(&order.study, &order.plan));
     let mut rig = Rig::build(
         &order.study,
         &Catalogue::builtin(),
@@ -57,38 +71,75 @@ pub fn run(order: &Order, cache: &Cache, run_folder: &std::path::Path) -> Result
     rig.load_tables(&order.study)?;
     let header = header::header(order, &mut rig, run_folder)?;
     let mut store = Store::create(&order.record, &header)?;
+    let mut course = Course {
+        order,
+        rig: &mut rig,
+        store: &mut store,
+        progress: &progress,
+        again_left: (cells as f64 * AGAIN_SHARE).ceil() as usize,
+    };
     for (round, cells) in (1..).zip(&order.plan.rounds) {
-        run_round(order, &mut rig, &mut store, &progress, round, cells)?;
+        course.run_round(round, cells)?;
+    }
+    for (mode, spec) in order.study.modes.iter().enumerate() {
+        for fault in order.study.losses(spec) {
+            let place = (&mut rig, cache);
+            let series = trial::in_study(&order.study, place, (mode, fault), &progress)?;
+            store.append_series(mode, &series)?;
+        }
     }
     progress.finish();
     store.finish()
 }
 
-/// One round: blocks of one mode each, in the plan's order.
-fn run_round(
-    order: &Order,
-    rig: &mut Rig,
-    store: &mut Store,
-    progress: &Progress,
-    round: u32,
-    cells: &[usize],
-) -> Result<()> {
-    rig.network.refresh_floor()?;
-    let mut entered = None;
-    for &index in cells {
-        if stop_asked() {
-            return Err(Error::Interrupted);
+/// All rounds of a study.
+struct Course<'a> {
+    order: &'a Order,
+    rig: &'a mut Rig,
+    store: &'a mut Store,
+    progress: &'a Progress,
+    /// How many void measurements may still be made again.
+    again_left: usize,
+}
+
+impl Course<'_> {
+    /// One round: blocks of one mode each, in the plan's order.
+    fn run_round(&mut self, round: u32, cells: &[usize]) -> Result<()> {
+        self.rig.network.refresh_floor()?;
+        let study = &self.order.study;
+        let mut entered = None;
+        for &index in cells {
+            if stop_asked() {
+                return Err(Error::Interrupted);
+            }
+            let cell = &self.order.plan.cells[index];
+            let mode = &study.modes[cell.mode];
+            self.progress.cell(round, study.rounds, &mode.label, cell);
+            if entered != Some(cell.mode) {
+                let rig = &mut self.rig;
+                rig.enter(cell.mode, mode, &cell.distances, IDLE_WATCH)?;
+                entered = Some(cell.mode);
+            }
+            let measurement = self.measured(round, index)?;
+            self.store.append(&measurement)?;
+            self.progress.step();
         }
-        let cell = &order.plan.cells[index];
-        let mode = &order.study.modes[cell.mode];
-        progress.cell(round, order.study.rounds, &mode.label, cell);
-        if entered != Some(cell.mode) {
-            rig.enter(cell.mode, mode, &cell.distances, IDLE_WATCH)?;
-            entered = Some(cell.mode);
-        }
-        let measurement: Measurement = cell::measure(rig, &order.study, cell, index, round)?;
-        store.append(&measurement)?;
-        progress.step();
+        Ok(())
     }
-    Ok(())
+
+    /// A void measurement is made again: what voids it is the links' lateness, a fault of the
+    /// host's and not of the mode's, so that nothing is chosen by its outcome.
+    fn measured(&mut self, round: u32, index: usize) -> Result<Measurement> {
+        let (study, cell) = (&self.order.study, &self.order.plan.cells[index]);
+        let mut made_again = 0;
+        loop {
+            let mut measurement = cell::measure(self.rig, study, cell, index, round)?;
+            if !measurement.is_void() || made_again == AGAIN_MAX || self.again_left == 0 {
+                measurement.made_again = made_again;
+                return Ok(measurement);
+            }
+            self.again_left -= 1;
+            made_again += 1;
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! Everything that runs for the length of a study: labs, the network between them, drivers.
 
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use super::activity::Look;
+use super::fronts::{self, Fronts};
 use super::progress::Progress;
-use super::window::server_cpu_us;
 use crate::error::{Result, breakdown};
 use crate::lab::network::{Network, Wanted};
 use crate::lab::node::{PORT, Place, pause};
@@ -15,21 +17,24 @@ use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue, Program, datadir};
 use crate::lab::{Lab, LabSpec};
 use crate::load::{Driver, Job, setup_statements};
-use crate::plan::{LabPlan, labs};
-use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Workload};
+use crate::plan::{Cell, LabPlan, labs};
+use crate::record::Activity;
+use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Workload, nodes};
 
 /// Running labs, network and drivers.
 pub struct Rig {
-    pub network: Network,
     labs: Vec<Lab>,
     plans: Vec<LabPlan>,
     /// One in each site, in the order of the sites.
     pub drivers: Vec<Driver>,
+    pub fronts: Fronts,
     sites: Vec<String>,
-    /// CPU rate without load, by lab's index and node: µs/s.
-    idle: BTreeMap<usize, BTreeMap<String, f64>>,
+    /// What each node last did without load, by lab's index.
+    idle: BTreeMap<usize, Vec<Activity>>,
     /// By lab's index: where a workload's unique numbers go on, for its rows stay in the tables.
     unique_next: BTreeMap<usize, u64>,
+    /// Ended last: what still has connections over it would keep its devices.
+    pub network: Network,
 }
 
 impl Rig {
@@ -48,15 +53,18 @@ impl Rig {
             .iter()
             .map(|spec| (spec.name.clone(), spec.sites.clone()))
             .collect();
-        let (network, places) = Network::build(&wanted, &study.sites, study.network)?;
+        let fronts_at = fronts::sites(study);
+        let (network, places) = Network::build(&wanted, &study.sites, &fronts_at, study.network)?;
         let mut formed = Vec::new();
-        for ((spec, places), program) in specs.into_iter().zip(places).zip(programs) {
+        let started = specs.into_iter().zip(places).zip(programs);
+        for (((spec, places), program), plan) in started.zip(&plans) {
             progress.say(&format!(
                 "starting {} ({} nodes)",
                 spec.name,
                 spec.sites.len()
             ));
-            let lab = Lab::form(spec, program, places, cache, run_folder)?;
+            let mut lab = Lab::form(spec, program, places, cache, run_folder)?;
+            lab.prepare(&plan.variants(study).collect::<Vec<_>>())?;
             progress.say(&format!(
                 "{} ready in {:.1} s",
                 lab.spec.name,
@@ -70,6 +78,7 @@ impl Rig {
             .map(|site| spawn_driver(&network.clients[site]));
         Ok(Rig {
             drivers: drivers.collect::<Result<_>>()?,
+            fronts: Fronts::of(study, catalogue, cache, run_folder)?,
             network,
             labs: formed,
             plans,
@@ -106,10 +115,15 @@ impl Rig {
 
     /// The idle CPU rate of the nodes of a mode's lab.
     pub fn idle_us_per_s(&self, mode: usize) -> BTreeMap<String, f64> {
-        self.idle
-            .get(&self.lab_index(mode))
-            .cloned()
-            .unwrap_or_default()
+        let idle = self.idle(mode).iter();
+        idle.map(|idle| (idle.node.clone(), idle.cpu_us / idle.span_s))
+            .collect()
+    }
+
+    /// What each node of a mode's lab did without load when the mode was entered.
+    pub fn idle(&self, mode: usize) -> &[Activity] {
+        let idle = self.idle.get(&self.lab_index(mode));
+        idle.map_or(&[], Vec::as_slice)
     }
 
     /// Creates and fills the tables of all the study's workloads in every lab.
@@ -123,7 +137,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Switches a lab to a mode at these distances and watches its idle servers for a while.
+    /// Switches a lab to a mode and its variables at these distances, and watches its idle servers
+    /// for a while.
     pub fn enter(
         &mut self,
         mode: usize,
@@ -133,31 +148,35 @@ impl Rig {
     ) -> Result<()> {
         self.network.set_distances(distances)?;
         let index = self.lab_index(mode);
+        self.labs[index].tune(&spec.variables)?;
         self.labs[index].enter(spec)?;
-        let before = server_cpu_us(&self.labs[index]);
+        let before = Look::now(&self.labs[index])?;
         pause(idle_watch)?;
-        let after = server_cpu_us(&self.labs[index]);
-        let rate = |(node, us): (&String, &f64)| {
-            let used = us - before.get(node).copied().unwrap_or(0.0);
-            (node.clone(), used / idle_watch.as_secs_f64())
-        };
-        self.idle.insert(index, after.iter().map(rate).collect());
+        let after = Look::now(&self.labs[index])?;
+        let lab = &self.labs[index];
+        let done = before.until(&after, lab, lab.nodes.len(), None);
+        self.idle.insert(index, done);
         Ok(())
     }
 
-    /// Fills a workload's tables anew where running it uses them up; tells whether it did.
-    pub fn renew_tables(&mut self, mode: usize, workload: &Workload, seed: u64) -> Result<bool> {
-        let uses_up = matches!(
-            workload,
-            Workload::Sysbench {
-                load: SysbenchLoad::Insert | SysbenchLoad::Delete,
-                ..
-            }
-        );
-        if uses_up {
-            load(self.lab(mode), workload, seed)?;
+    /// Fills a workload's tables anew where running it uses them up.
+    pub fn renew_tables(&mut self, mode: usize, workload: &Workload, seed: u64) -> Result<()> {
+        match uses_up_tables(workload) {
+            true => load(self.lab(mode), workload, seed),
+            false => Ok(()),
         }
-        Ok(uses_up)
+    }
+
+    /// Starts what a cell's clients connect to, where that is not a server. Its mode is in force.
+    pub fn raise_front(&mut self, study: &Study, cell: &Cell) -> Result<()> {
+        let lab = &self.labs[self.lab_index(cell.mode)];
+        self.fronts.raise(study, cell, lab, &self.network)
+    }
+
+    /// A breakdown if a server of a cell's lab, or its front, has ended.
+    pub fn check_alive(&mut self, cell: &Cell) -> Result<()> {
+        self.lab(cell.mode).check_alive()?;
+        self.fronts.check_alive(cell)
     }
 
     /// Remembers which unique numbers a load has used on a mode's lab.
@@ -168,49 +187,77 @@ impl Rig {
     }
 
     /// The drivers of a cell, as a range, and what each is to do.
-    pub fn jobs(
-        &mut self,
-        study: &Study,
-        cell: &crate::plan::Cell,
-        round: u32,
-    ) -> (Range<usize>, Vec<Job>) {
+    pub fn jobs(&mut self, study: &Study, cell: &Cell, round: u32) -> (Range<usize>, Vec<Job>) {
         let spec = &study.modes[cell.mode];
         let index = self.lab_index(cell.mode);
         let unique_from = self.unique_next.get(&index).copied().unwrap_or(0);
-        let lab = self.lab(cell.mode);
-        let writers: Vec<_> = lab
-            .writers(spec)
-            .map(|i| lab.nodes[i].place.address)
-            .collect();
+        let lab = &self.labs[index];
+        let server =
+            |i: usize| -> SocketAddr { SocketAddrV4::new(lab.nodes[i].place.address, PORT).into() };
+        // A front deals out the connections of one driver to the servers.
+        let writers: Vec<SocketAddr> = match self.fronts.address(cell) {
+            Some(front) => vec![front.into()],
+            None => lab.writers(spec).map(server).collect(),
+        };
+        let parts = deal(&writers, &cell.workload, cell.connections);
         let here = self
             .sites
             .iter()
             .position(|site| *site == cell.client_site)
             .unwrap_or(0);
-        let count = u32::try_from(writers.len())
-            .unwrap_or(1)
-            .min(cell.connections.max(1));
-        let drivers = if count > 1 {
-            0..count as usize
-        } else {
-            here..here + 1
+        let drivers = match parts.len() {
+            1 => here..here + 1,
+            count => 0..count,
         };
-        let job = |(i, address): (u32, &std::net::Ipv4Addr)| Job {
-            targets: vec![(*address, PORT).into()],
+        let count = parts.len() as u32;
+        let job = |(driver, (targets, connections)): (u32, (Vec<SocketAddr>, u32))| Job {
+            targets,
             user: USER.into(),
             password: PASSWORD.into(),
             database: DATABASE.into(),
-            tls: study.tls,
+            tls: study.has_tls(spec),
             workload: cell.workload.clone(),
-            connections: share(cell.connections, count, i),
+            connections,
             seed: study.seed ^ (u64::from(round) << 32),
-            driver: i,
+            driver,
             drivers: count,
             unique_from,
+            rate_per_s: cell.rate_per_s.map(|rate| {
+                f64::from(rate) * f64::from(connections) / f64::from(cell.connections.max(1))
+            }),
+            guest: None,
         };
-        let jobs = (0..count).zip(&writers).map(job).collect();
+        let jobs = (0..count).zip(parts).map(job).collect();
         (drivers, jobs)
     }
+}
+
+/// Whether running a workload leaves its tables other than they were.
+pub(super) fn uses_up_tables(workload: &Workload) -> bool {
+    matches!(
+        workload,
+        Workload::Sysbench {
+            load: SysbenchLoad::Insert | SysbenchLoad::Delete,
+            ..
+        }
+    )
+}
+
+/// The servers of each driver, and its number of connections. mysqlslap is one program, which loads
+/// its table and runs its queries: one driver deals its connections out to all servers.
+fn deal(
+    writers: &[SocketAddr],
+    workload: &Workload,
+    connections: u32,
+) -> Vec<(Vec<SocketAddr>, u32)> {
+    if matches!(workload, Workload::Mysqlslap { .. }) {
+        return vec![(writers.to_vec(), connections)];
+    }
+    let count = u32::try_from(writers.len())
+        .unwrap_or(1)
+        .min(connections.max(1));
+    let part = |(i, writer): (u32, &SocketAddr)| (vec![*writer], share(connections, count, i));
+    (0..count).zip(writers).map(part).collect()
 }
 
 /// Part `i` of `total` connections over `count` drivers.
@@ -219,7 +266,7 @@ fn share(total: u32, count: u32, i: u32) -> u32 {
 }
 
 /// One workload of each set of tables.
-fn distinct_tables(study: &Study) -> Vec<Workload> {
+pub(super) fn distinct_tables(study: &Study) -> Vec<Workload> {
     let mut chosen: Vec<Workload> = Vec::new();
     for workload in study.sweeps.iter().flat_map(|sweep| &sweep.workloads) {
         let is_same = |other: &Workload| match (workload, other) {
@@ -271,14 +318,20 @@ fn programs(
 
 fn lab_spec(plan: &LabPlan, study: &Study) -> LabSpec {
     let spread = plan.modes.iter().any(|&mode| study.modes[mode].spread);
+    // Modes of copied volumes share no lab.
+    let copied = study.modes[plan.modes[0]].mode;
     LabSpec {
         name: crate::study::slug(&plan.name),
         family: plan.family,
-        sites: study.sites[..plan.nodes as usize].to_vec(),
+        sites: nodes::sites_of(&study.sites, plan.nodes),
         binary_log: plan.binary_log,
         appliers: plan.appliers,
+        memory_bytes: plan.memory_bytes,
         spread,
-        tls: study.tls,
+        tls: plan.tls,
+        images: study.images.clone(),
+        copied: plan.family.copies_volume().then_some(copied),
+        seed: study.seed,
         my_cnf: study.my_cnf.clone(),
         variables: plan.variables.clone(),
         node_variables: plan.node_variables.clone(),
@@ -290,4 +343,41 @@ fn spawn_driver(place: &Place) -> Result<Driver> {
     command.arg("drive");
     place.enter(&mut command)?;
     Driver::spawn(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::MysqlslapLoad;
+
+    fn dealt(workload: &Workload, connections: u32) -> Vec<(usize, u32)> {
+        let writers = [1, 2, 3].map(|port| SocketAddr::from(([198, 18, 0, 1], port)));
+        let parts = deal(&writers, workload, connections);
+        let all: Vec<SocketAddr> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        assert_eq!(all, writers[..all.len()]);
+        parts.iter().map(|part| (part.0.len(), part.1)).collect()
+    }
+
+    #[test]
+    fn drivers_share_the_connections_and_mysqlslap_has_one_for_all() {
+        let sysbench = Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 1,
+            table_size: 100,
+            prepared: true,
+        };
+        assert_eq!(dealt(&sysbench, 50), [(1, 17), (1, 17), (1, 16)]);
+        assert_eq!(dealt(&sysbench, 2), [(1, 1), (1, 1)]);
+        let mysqlslap = Workload::Mysqlslap {
+            load: MysqlslapLoad::Write,
+            int_cols: 1,
+            char_cols: 1,
+            autoincrement: true,
+            write_number: 100,
+            number_of_queries: 100,
+            iterations: 1,
+            catch_up: false,
+        };
+        assert_eq!(dealt(&mysqlslap, 50), [(3, 50)]);
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::disks::{self, DiskCounters};
 use crate::error::Result;
 use crate::lab::Lab;
-use crate::lab::link::SwitchCounters;
+use crate::lab::link::{PairCounters, SwitchCounters};
 use crate::lab::network::Network;
 use crate::load::Driver;
 use crate::observe::cpu::process_cpu_us;
@@ -16,8 +17,11 @@ use crate::record::{CpuUsed, LinkTraffic, Measurement};
 pub struct Accounts {
     servers_us: BTreeMap<String, f64>,
     client_us: f64,
+    /// Of the front, where there is one.
+    front_us: Option<f64>,
     switch: SwitchCounters,
     host: HostCpu,
+    disks: DiskCounters,
 }
 
 /// CPU time of a lab's servers, by node.
@@ -25,21 +29,28 @@ pub fn server_cpu_us(lab: &Lab) -> BTreeMap<String, f64> {
     let used = |pid: Option<u32>| pid.and_then(process_cpu_us).unwrap_or(0.0);
     lab.nodes
         .iter()
-        .map(|node| (node.site().to_owned(), used(node.pid())))
+        .map(|node| (node.name().to_owned(), used(node.pid())))
         .collect()
 }
 
 impl Accounts {
     /// Reads all accounts, the servers' own counters apart.
-    pub fn now(lab: &Lab, network: &Network, drivers: &[Driver]) -> Result<Accounts> {
+    pub fn now(
+        lab: &Lab,
+        network: &Network,
+        drivers: &[Driver],
+        front_us: Option<f64>,
+    ) -> Result<Accounts> {
         Ok(Accounts {
             servers_us: server_cpu_us(lab),
             client_us: drivers
                 .iter()
                 .filter_map(|driver| process_cpu_us(driver.pid()))
                 .sum(),
+            front_us,
             switch: network.counters()?,
             host: HostCpu::now(),
+            disks: disks::counters(lab)?,
         })
     }
 
@@ -49,8 +60,15 @@ impl Accounts {
             *used_us += to.servers_us[node] - from.servers_us[node];
         }
         self.client_us += to.client_us - from.client_us;
+        self.front_us = self
+            .front_us
+            .zip(used_us(from.front_us, to.front_us))
+            .map(|(a, b)| a + b);
         self.switch.add(&to.switch.since(&from.switch));
         self.host.add_since(&to.host, &from.host);
+        for (node, counters) in &mut self.disks {
+            counters.add(&to.disks[node].since(&from.disks[node]));
+        }
     }
 
     /// Writes what was used between `self` and `end` into a measurement. `replicas` are the
@@ -63,17 +81,20 @@ impl Accounts {
         measurement: &mut Measurement,
     ) {
         let used = |node: &str| end.servers_us[node] - self.servers_us[node];
+        let replicas_end = replicas.end;
         let switch = end.switch.since(&self.switch);
-        let replica = |i: usize| lab.nodes[i].site().to_owned();
+        let replica = |i: usize| lab.nodes[i].name().to_owned();
         measurement.cpu = CpuUsed {
-            writer_us: used(lab.nodes[0].site()),
+            writer_us: Some(used(lab.nodes[0].name())),
             replicas_us: replicas.map(|i| (replica(i), used(&replica(i)))).collect(),
             client_us: end.client_us - self.client_us,
-            links_us: switch.work_ns() as f64 / 1e3,
-            links_spin_us: switch.spin_ns as f64 / 1e3,
+            front_us: used_us(self.front_us, end.front_us),
+            links_us: Some(switch.work_ns() as f64 / 1e3),
+            links_spin_us: Some(switch.spin_ns as f64 / 1e3),
             idle_us_per_s: std::mem::take(&mut measurement.cpu.idle_us_per_s),
         };
         measurement.links = traffic(lab, &switch);
+        measurement.disks = disks::used(lab, replicas_end, &self.disks, &end.disks);
         measurement.packets = switch.packets;
         measurement.late_packets = switch.late_packets;
         let (busy, stolen) = end.host.shares_since(&self.host);
@@ -82,17 +103,23 @@ impl Accounts {
     }
 }
 
-/// What this lab's nodes and their clients sent one another.
+fn used_us(from: Option<f64>, to: Option<f64>) -> Option<f64> {
+    Some(to? - from?)
+}
+
+/// What this lab's nodes, their clients and their front sent one another. A front is the client's
+/// own: it stands at the client's end of whatever it passes on.
 fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
+    let is_client = |name: &str| name.starts_with("client.") || name.starts_with("front.");
     let short = |name: &str| {
         let own = name
             .strip_prefix(&format!("{}.", lab.spec.name))
             .map(str::to_owned);
-        own.or_else(|| name.starts_with("client.").then(|| name.to_owned()))
+        own.or_else(|| is_client(name).then(|| name.to_owned()))
     };
-    let row = |pair: &crate::lab::link::PairCounters| {
+    let row = |pair: &PairCounters| {
         let (from, to) = (short(&pair.from)?, short(&pair.to)?);
-        let is_client = from.starts_with("client.") || to.starts_with("client.");
+        let is_client = is_client(&from) || is_client(&to);
         (pair.packets > 0).then_some(LinkTraffic {
             from,
             to,
@@ -108,8 +135,9 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
 pub fn read_status(lab: &mut Lab) -> Result<BTreeMap<String, status::Counters>> {
     let flush_times = lab.program.dialect().optional("flush_times");
     let read = |node: &mut crate::lab::node::Node| {
-        let name = node.site().to_owned();
+        let name = node.name().to_owned();
         Ok((name, status::read(node, flush_times)?))
     };
-    lab.nodes.iter_mut().map(read).collect()
+    let servers = lab.servers();
+    lab.nodes[servers].iter_mut().map(read).collect()
 }

@@ -52,7 +52,7 @@ impl Capabilities {
     }
 }
 
-/// A catalogue of two for tests of this room and of `plan`.
+/// A small catalogue for tests of this room and of `plan`.
 #[cfg(test)]
 pub fn sample() -> Capabilities {
     let capability = |flavour, modes: &[&str]| Capability {
@@ -60,12 +60,25 @@ pub fn sample() -> Capabilities {
         version: None,
         modes: modes.iter().map(|mode| mode.to_string()).collect(),
     };
-    let mysql = ["single", "async", "semisync", "group", "group-multi"];
-    let mariadb = ["single", "async", "semisync", "galera"];
+    let mysql = [
+        "single",
+        "async",
+        "semisync",
+        "group",
+        "group-multi",
+        "mirror",
+        "quorum",
+    ];
+    let mariadb = ["single", "async", "semisync", "galera", "mirror", "quorum"];
+    let old = ["single", "mirror", "quorum"];
+    let gtids = ["single", "async", "mirror", "quorum"];
+    let servers = [
+        ("mysql", capability(Flavour::Mysql, &mysql)),
+        ("mysql-5.5", capability(Flavour::Mysql, &old)),
+        ("mysql-5.6", capability(Flavour::Mysql, &gtids)),
+        ("mariadb", capability(Flavour::Mariadb, &mariadb)),
+    ];
     Capabilities {
-        servers: BTreeMap::from([
-            ("mysql".to_owned(), capability(Flavour::Mysql, &mysql)),
-            ("mariadb".to_owned(), capability(Flavour::Mariadb, &mariadb)),
-        ]),
+        servers: servers.map(|(name, can)| (name.to_owned(), can)).into(),
     }
 }

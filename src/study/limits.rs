@@ -18,6 +18,8 @@ pub const SEED: Range<u64> = Range::new(0, i64::MAX as u64);
 pub const WARMUP: Range<Duration> = Range::new(Duration::ZERO, HOUR);
 /// The measured window. Below a tenth of a second the ends outweigh the middle.
 pub const MEASURE: Range<Duration> = Range::new(Duration::from_millis(100), HOUR);
+/// Watching after the load. What a server does is told second by second.
+pub const WATCH_AFTER: Range<Duration> = Range::new(Duration::from_secs(1), HOUR);
 /// Round-trip times.
 pub const RTT: Range<Duration> = Range::new(Duration::ZERO, Duration::from_secs(60));
 /// Jitter of one direction.
@@ -34,12 +36,43 @@ pub const RATE_BITS_PER_S: Range<f64> = Range {
 };
 /// Nodes of a mode that replicates; nine is a group's own limit.
 pub const NODES: Range<u64> = Range::new(2, 9);
+/// Copies of a quorum's volume, one on each node.
+pub const COPIES: Range<u64> = NODES;
+/// What a disk adds to a request. Longer than this is a broken disk, not a slow one.
+pub const DISK_DELAY: Range<Duration> = Range::new(Duration::ZERO, Duration::from_secs(10));
+/// Reads and writes of a disk in a second. With fewer a server would not start in time.
+pub const IOPS: Range<u64> = Range::new(10, 10_000_000);
+/// Bytes that a disk reads and writes in a second, in bits as all rates.
+pub const BANDWIDTH_BITS_PER_S: Range<f64> = Range {
+    low: 8e6,
+    high: 800e9,
+};
+/// Size of a disk's image, in bytes. A data directory takes 190 MB before its first row.
+pub const IMAGE_BYTES: Range<u64> = Range::new(400_000_000, 1_000_000_000_000);
+/// Memory of one server. A smaller one could not even start.
+pub const MEMORY_BYTES: Range<u64> = Range::new(32_000_000, 1_000_000_000_000);
 /// Parallel applier threads.
 pub const APPLIERS: Range<u64> = Range::new(1, 256);
 /// Client connections.
 pub const CONNECTIONS: Range<u64> = Range::new(1, 10_000);
+/// Transactions offered each second.
+pub const OFFERED_PER_S: Range<u64> = Range::new(1, 1_000_000);
 /// Semi-synchronous timeout.
 pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1), HOUR);
+/// Between sites with copies of a volume: their connections are given up after twice this.
+pub const COPIES_RTT_MAX: Duration = Duration::from_millis(500);
+/// How long a copy of a volume may say nothing. Pauses of a busy host are shorter.
+pub const COPY_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(200), HOUR);
+/// Power cuts of each mode after the last round.
+pub const POWER_CUTS: Range<u64> = Range::new(0, 1_000);
+/// Factors of a screening design: with more the search for its generators takes long.
+pub const SCREEN_FACTORS: Range<u64> = Range::new(2, 10);
+/// Runs of a screening design.
+pub const SCREEN_RUNS: Range<u64> = Range::new(4, 128);
+/// Resolutions that can be asked of one. V tells all interactions of two apart.
+pub const SCREEN_RESOLUTION: Range<u64> = Range::new(3, 5);
+/// Price of a mode's nodes.
+pub const PRICE_USD_PER_HOUR_MAX: f64 = 1_000_000.0;
 /// Cells of a study.
 pub const CELLS: usize = 10_000;
 /// Windows of a whole study, laid end to end.

@@ -3,12 +3,20 @@
 //! [`Study`] is the study *as meant*: every default filled in, every value checked. `written` holds
 //! the study *as written* (TOML) and turns it into this.
 
+pub mod articles;
 pub mod builtin;
 pub mod capabilities;
+pub mod disk;
+pub mod endpoint;
+pub mod fault;
+pub mod front;
 pub mod limits;
 pub mod mode;
 pub mod network;
+pub mod nodes;
 pub mod overrides;
+pub mod quick;
+pub mod screen;
 pub mod units;
 pub mod workload;
 pub mod written;
@@ -20,9 +28,15 @@ use serde::{Deserialize, Serialize};
 
 pub use builtin::{builtin, builtin_names};
 pub use capabilities::{Capabilities, Capability, Flavour};
-pub use mode::{Consistency, Mode, ModeSpec, WaitPoint};
+pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
+pub use endpoint::EndpointSpec;
+use fault::{Fault, Leaves};
+pub use front::{Front, FrontAt, Proxy};
+pub use mode::{Ack, Consistency, Mode, ModeSpec, Varied, WaitPoint, WhenShort};
 pub use network::{Distances, Network};
 pub use overrides::Overrides;
+pub use quick::Quick;
+pub use screen::Screen;
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.
@@ -32,6 +46,9 @@ pub struct Study {
     pub name: String,
     /// One line for people.
     pub title: String,
+    /// Key in studies/published.toml of the article whose question this asks again, if any.
+    #[serde(default)]
+    pub article: Option<String>,
     /// Seed of the order of cells and of the load.
     pub seed: u64,
     /// How often every cell is measured.
@@ -40,7 +57,8 @@ pub struct Study {
     pub warmup: Duration,
     /// The measured window of each cell.
     pub measure: Duration,
-    /// Sites, in order; node `i` of a mode stands in site `i`. The writer is in the first.
+    /// Sites, in order; node `i` of a mode stands in site `i` modulo their number ([`nodes`]). The
+    /// writer is in the first.
     pub sites: Vec<String>,
     /// Properties shared by all links.
     pub network: Network,
@@ -49,10 +67,54 @@ pub struct Study {
     /// The user's own server settings, applied to every server before what the lab pins:
     /// text of an option file.
     pub my_cnf: Option<String>,
+    /// The images of emulated disks, if all labs stand on such; else on plain folders.
+    #[serde(default)]
+    pub images: Option<Images>,
+    /// How often, after the last round, the node of each single server loses its power, the site of
+    /// each copied volume's server or of each source, or nodes of a Galera cluster: what is left of
+    /// acknowledged commits then.
+    #[serde(default)]
+    pub power_cuts: u32,
+    /// Labels of the modes that power is cut of; empty for all.
+    #[serde(default)]
+    pub power_cut_modes: Vec<String>,
+    /// Whether each window has TCP handshakes between client and server before and after it. With
+    /// somebody else's servers it always has.
+    #[serde(default)]
+    pub handshakes: bool,
     /// Modes to compare, in the order of the table.
     pub modes: Vec<ModeSpec>,
-    /// Groups of axes; each is crossed with all modes.
+    /// Screening designs whose runs are some of the modes.
+    #[serde(default)]
+    pub screens: Vec<Screen>,
+    /// Groups of axes; each is crossed with all modes, or with those that it names.
     pub sweeps: Vec<Sweep>,
+    /// The short run of the same study, if it has one.
+    #[serde(default)]
+    pub quick: Option<Box<Quick>>,
+    /// This is that short run.
+    #[serde(default)]
+    pub is_quick: bool,
+}
+
+impl Study {
+    /// Whether clients of that mode, and its replication, use TLS.
+    pub fn has_tls(&self, spec: &ModeSpec) -> bool {
+        match &spec.endpoint {
+            Some(endpoint) => endpoint.tls.is_on(),
+            None => spec.tls.unwrap_or(self.tls),
+        }
+    }
+
+    /// What befalls a mode after the last round, each of these as often as `power_cuts` says.
+    pub fn losses(&self, spec: &ModeSpec) -> Vec<Fault> {
+        let names = &self.power_cut_modes;
+        let is_meant = names.is_empty() || names.contains(&spec.label);
+        if self.power_cuts == 0 || !is_meant {
+            return vec![];
+        }
+        Fault::of_power(spec, &self.sites, Leaves::Nothing).unwrap_or_default()
+    }
 }
 
 /// One group of axes: the product of all lists, for every mode.
@@ -62,10 +124,43 @@ pub struct Sweep {
     pub workloads: Vec<Workload>,
     /// Numbers of client connections.
     pub connections: Vec<u32>,
+    /// Transactions offered each second over all connections; empty for a closed loop.
+    #[serde(default)]
+    pub rates_per_s: Vec<u32>,
     /// Distances between the sites.
     pub distances: Vec<Distances>,
+    /// The nodes' disks; empty where none is emulated, and only there.
+    #[serde(default)]
+    pub disks: Vec<Disks>,
     /// Sites of the client.
     pub client_sites: Vec<String>,
+    /// Labels of the modes that it is crossed with; empty for all.
+    #[serde(default)]
+    pub modes: Vec<String>,
+    /// The measured window, where it is not the study's.
+    #[serde(default)]
+    pub measure: Option<Duration>,
+    /// Its cells are measured in so many rounds from the first on; `None` for all.
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// When a cell's load has ended and replicas have caught up, its servers and disks are watched
+    /// for so long.
+    #[serde(default)]
+    pub watch_after: Option<Duration>,
+}
+
+impl Sweep {
+    /// Whether it is crossed with the mode of that label.
+    pub fn has_mode(&self, label: &str) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|name| name == label)
+    }
+}
+
+impl Study {
+    /// Whether it is of somebody else's servers. One that is asks for no lab at all.
+    pub fn is_of_endpoints(&self) -> bool {
+        self.modes.iter().any(|spec| spec.mode == Mode::Endpoint)
+    }
 }
 
 /// Server variables by name, values as they stand in an option file.

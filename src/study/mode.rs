@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Variables;
+use super::{EndpointSpec, Front, Variables};
 
 /// When a semi-synchronous source waits for the acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,6 +52,51 @@ impl Consistency {
     }
 }
 
+/// What a mirrored or quorum volume waits for at its copies before a request is complete. The
+/// writer's own copy is one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ack {
+    /// A write for their receipt, a flush for their durability: as DRBD's protocol C.
+    Write,
+    /// A write for nothing, a flush for their durability.
+    Flush,
+}
+
+impl Ack {
+    /// As studies write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ack::Write => "write",
+            Ack::Flush => "flush",
+        }
+    }
+}
+
+/// What a mirrored volume does while fewer copies than it waits for can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenShort {
+    /// Requests wait, for ever if need be.
+    Block,
+    /// It goes on alone, and the record says from when to when.
+    Degrade,
+}
+
+impl WhenShort {
+    /// As studies write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            WhenShort::Block => "block",
+            WhenShort::Degrade => "degrade",
+        }
+    }
+}
+
+/// How long a copy of a volume may say nothing until it is taken for lost, if a study does not say:
+/// as DRBD's `timeout`.
+pub const COPY_TIMEOUT: Duration = Duration::from_secs(6);
+
 /// A way to replicate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "kebab-case")]
@@ -74,6 +119,22 @@ pub enum Mode {
     GroupMulti { consistency: Consistency },
     /// MariaDB Galera Cluster.
     Galera,
+    /// One server on a volume that is copied block by block to a second site.
+    Mirror {
+        ack: Ack,
+        when_short: WhenShort,
+        /// A copy that says nothing for so long is taken for lost.
+        timeout: Duration,
+    },
+    /// One server on a volume with several copies over the sites.
+    Quorum {
+        copies: u32,
+        /// Copies that must hold what is acknowledged, the writer's own among them.
+        write_quorum: u32,
+        ack: Ack,
+    },
+    /// Servers that somebody else runs: [`ModeSpec::endpoint`] says where.
+    Endpoint,
 }
 
 /// Modes that one set of running servers can take turns in.
@@ -85,6 +146,12 @@ pub enum Family {
     /// Group Replication: `group`, `group-multi`.
     Group,
     Galera,
+    /// One server on a mirrored volume.
+    Mirror,
+    /// One server on a volume of several copies.
+    Quorum,
+    /// Servers that somebody else runs; no lab has them.
+    Endpoint,
 }
 
 impl Family {
@@ -94,7 +161,15 @@ impl Family {
             Family::Replication => "replication",
             Family::Group => "group",
             Family::Galera => "galera",
+            Family::Mirror => "mirror",
+            Family::Quorum => "quorum",
+            Family::Endpoint => "endpoint",
         }
+    }
+
+    /// Whether its nodes beyond the first hold copies of the volume instead of running a server.
+    pub fn copies_volume(self) -> bool {
+        matches!(self, Family::Mirror | Family::Quorum)
     }
 }
 
@@ -105,10 +180,13 @@ impl Mode {
             Mode::Single | Mode::Async | Mode::Semisync { .. } => Family::Replication,
             Mode::Group { .. } | Mode::GroupMulti { .. } => Family::Group,
             Mode::Galera => Family::Galera,
+            Mode::Mirror { .. } => Family::Mirror,
+            Mode::Quorum { .. } => Family::Quorum,
+            Mode::Endpoint => Family::Endpoint,
         }
     }
 
-    /// The mode's name in studies and tables.
+    /// The mode's name in studies.
     pub fn name(&self) -> &'static str {
         match self {
             Mode::Single => "single",
@@ -117,7 +195,24 @@ impl Mode {
             Mode::Group { .. } => "group",
             Mode::GroupMulti { .. } => "group-multi",
             Mode::Galera => "galera",
+            Mode::Mirror { .. } => "mirror",
+            Mode::Quorum { .. } => "quorum",
+            Mode::Endpoint => "endpoint",
         }
+    }
+
+    /// The mode's name in tables. A quorum of blocks ships pages, not log: no reader shall take it
+    /// for a system that ships log.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Mode::Quorum { .. } => "quorum block mirror",
+            _ => self.name(),
+        }
+    }
+
+    /// Whether only one node runs a server.
+    pub fn has_one_server(&self) -> bool {
+        *self == Mode::Single || self.family().copies_volume()
     }
 
     /// Whether every node accepts writes.
@@ -131,10 +226,12 @@ impl Mode {
 pub struct ModeSpec {
     /// Unique within the study; what the table's first column says, e.g. `mysql semisync 2/2`.
     pub label: String,
-    /// Name of the server in the catalogue, e.g. `mysql` or `mariadb`.
+    /// Name of the server in the catalogue, e.g. `mysql` or `mariadb`; `endpoint` for somebody
+    /// else's.
     pub server: String,
     pub mode: Mode,
-    /// Number of nodes, the writer included; for `single` one (others of the lab stay idle).
+    /// Number of nodes, the writer included; for `single` one (others of the lab stay idle), for
+    /// `mirror` and `quorum` one for each copy of the volume.
     pub nodes: u32,
     /// Parallel applier threads on each replica.
     pub appliers: u32,
@@ -142,10 +239,37 @@ pub struct ModeSpec {
     pub binary_log: bool,
     /// Whether clients of a multi-writer mode are spread over all nodes, not sent to one.
     pub spread: bool,
+    /// What clients connect to in place of a server; `None` for the server itself.
+    #[serde(default)]
+    pub front: Option<Front>,
+    /// Memory that each server may use, in bytes; `None` for no limit.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
     /// Label of the mode that ratios are taken against; `None` for a baseline itself.
     pub baseline: Option<String>,
     /// Server variables for all nodes.
     pub variables: Variables,
     /// Server variables for one node, by the name of its site.
     pub node_variables: BTreeMap<String, Variables>,
+    /// TLS on this mode's connections, where that is not as the study says.
+    #[serde(default)]
+    pub tls: Option<bool>,
+    /// What its nodes cost together in an hour, as the study says.
+    #[serde(default)]
+    pub price_usd_per_hour: Option<f64>,
+    /// What it is a variant of, if it differs from another mode in variables alone.
+    #[serde(default)]
+    pub varied: Option<Varied>,
+    /// Where the servers are that somebody else runs, in mode `endpoint`.
+    #[serde(default)]
+    pub endpoint: Option<EndpointSpec>,
+}
+
+/// How a mode differs from the one that it is a variant of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Varied {
+    /// That mode's label. It stands before its variants.
+    pub of: String,
+    /// The variables that differ; they are among the mode's own too.
+    pub changed: Variables,
 }

@@ -20,18 +20,40 @@ pub struct Overrides {
     pub my_cnf_text: Option<String>,
     /// `--tls`
     pub tls: Option<bool>,
+    /// `--quick`
+    pub is_quick: bool,
 }
 
 impl Study {
     /// The study with the command line's values in place of its own, under the same limits.
     ///
     /// # Errors
-    /// All values out of range, at the place `command line`.
-    pub fn apply(mut self, overrides: &Overrides) -> Result<Study> {
-        let mistakes = mistakes(overrides);
+    /// All values out of range, at the place `command line`; a short run of a study without one.
+    pub fn apply(self, overrides: &Overrides) -> Result<Study> {
+        let mut mistakes = mistakes(overrides);
+        if self.is_of_endpoints() {
+            mistakes.extend(of_labs_only(overrides));
+        }
         if !mistakes.is_empty() {
             return Err(Error::Mistakes(mistakes));
         }
+        let mut study = match overrides.is_quick {
+            true => self.quick_or_mistake()?,
+            false => self,
+        };
+        study.quick = None;
+        study.with(overrides)
+    }
+
+    fn quick_or_mistake(self) -> Result<Study> {
+        let name = self.name.clone();
+        self.shortened().ok_or_else(|| {
+            let allowed = "is for studies with a [quick] table";
+            Mistake::new(PLACE, "--quick", &name, allowed).into()
+        })
+    }
+
+    fn with(mut self, overrides: &Overrides) -> Result<Study> {
         self.rounds = overrides.rounds.unwrap_or(self.rounds);
         self.seed = overrides.seed.unwrap_or(self.seed);
         self.warmup = overrides.warmup.unwrap_or(self.warmup);
@@ -42,6 +64,19 @@ impl Study {
         is_ok.map_err(|advice| Mistake::new(PLACE, "", "", &advice))?;
         Ok(self)
     }
+}
+
+/// What cannot be asked of servers that somebody else runs.
+fn of_labs_only(overrides: &Overrides) -> impl Iterator<Item = Mistake> {
+    let given = [
+        ("--my-cnf", overrides.my_cnf_text.is_some()),
+        ("--tls", overrides.tls.is_some()),
+    ];
+    let given = given.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(key, _)| {
+        let advice = "is not for studies of endpoints, which are taken as they are";
+        Mistake::new(PLACE, key, "", advice)
+    })
 }
 
 const PLACE: &str = "command line";

@@ -26,6 +26,17 @@ const RATE_UNITS: [(&str, f64); 8] = [
     ("B/s", 8.0),
 ];
 
+/// Units of size.
+const SIZE_UNITS: [(&str, f64); 7] = [
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("B", 1.0),
+];
+
 /// A span of time in nanoseconds, negative ones included so that a caller can name its range;
 /// `None` if `text` is not a number with a unit of time (`ns us ms s m min h`).
 pub fn nanoseconds(text: &str) -> Option<f64> {
@@ -48,6 +59,20 @@ pub fn from_nanoseconds(nanos: f64) -> Duration {
 /// A rate in bits per second: `25Mbit/s`, `150MB/s`; `None` if it is not one.
 pub fn bits_per_s(text: &str) -> Option<f64> {
     quantity(text, &RATE_UNITS)
+}
+
+/// A size in bytes: `512MB`, `1GiB`; `None` if it is not one.
+pub fn bytes(text: &str) -> Option<f64> {
+    quantity(text, &SIZE_UNITS)
+}
+
+/// A number of bytes as tables print it: `150 MB`.
+pub fn show_bytes(bytes: u64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+    let bytes = bytes as f64;
+    let fits = |(size, _): &&(f64, &str)| bytes >= *size;
+    let (size, unit) = units.iter().find(fits).unwrap_or(&(1.0, "B"));
+    format!("{} {unit}", (bytes / size * 1e3).round() / 1e3)
 }
 
 /// A share from 0 to 1 written as per cent (`0.5%`); `None` if it is not one.
@@ -130,6 +155,16 @@ mod tests {
         assert_eq!(bits_per_s("25mbit/s"), None);
         assert_eq!(percent("0.5%"), Some(0.005));
         assert_eq!(percent("0.5"), None);
+    }
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        assert_eq!(bytes("512MB"), Some(512e6));
+        assert_eq!(bytes("1 GiB"), Some(1_073_741_824.0));
+        assert_eq!(bytes("1kB"), Some(1e3));
+        assert_eq!((bytes("1gb"), bytes("7")), (None, None));
+        let shown = [0, 999, 1_500, 150_000_000, 1_073_741_824].map(show_bytes);
+        assert_eq!(shown, ["0 B", "999 B", "1.5 kB", "150 MB", "1.074 GB"]);
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub enum Workload {
         number_of_queries: u32,
         /// `--iterations`: how many make up one measurement of a cell.
         iterations: u32,
+        /// Whether each waits until replicas have applied its reload. The tool does not.
+        #[serde(default)]
+        catch_up: bool,
     },
     Custom {
         name: String,
@@ -159,7 +162,10 @@ impl Workload {
     pub fn label(&self) -> String {
         match self {
             Workload::Sysbench { load, .. } => load.name().to_owned(),
-            Workload::Mysqlslap { load, .. } => format!("mysqlslap {}", load.name()),
+            Workload::Mysqlslap { load, catch_up, .. } => {
+                let waits = if *catch_up { " caught up" } else { "" };
+                format!("mysqlslap {}{waits}", load.name())
+            }
             Workload::Custom { name, .. } => name.clone(),
         }
     }

@@ -127,3 +127,20 @@ fn lab_breakdown_when_a_detached_lab_cannot_form() {
         }
     });
 }
+
+/// Servers are initialised, too, where the temporary folder is closed to their user.
+#[test]
+fn lab_a_caller_with_a_temporary_folder_of_its_own_is_served() {
+    on_bare_ground("own temporary folder", |ground| {
+        let closed = ground.work.join("closed");
+        fs::create_dir(&closed).expect("a folder");
+        let run = |arguments: &[&str]| {
+            let mut command = ground.command(arguments);
+            command.env("TMPDIR", &closed);
+            crate::ground::outcome(&mut command, arguments).good()
+        };
+        run(&["up", "single", "--server", "mariadb"]);
+        run(&["down"]);
+        ground.nothing_left();
+    });
+}

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use acklab::lab::servers::Cache;
@@ -154,7 +155,9 @@ impl Ground {
     pub fn nothing_left_but_mounts(&self) {
         let start = Instant::now();
         loop {
-            let (processes, folders) = (self.processes(), self.run_folders());
+            let mut processes = self.processes();
+            processes.extend(ending());
+            let folders = self.run_folders();
             if processes.is_empty() && folders.is_empty() {
                 break;
             }
@@ -317,6 +320,74 @@ fn remove_folder() {
     }
 }
 
+/// Runs a command until it has ended and nobody holds its output any more.
+pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program");
+    let pid = Pid::from_raw(child.id() as i32);
+    let out = Told::by(child.stdout.take().expect("its output"));
+    let err = Told::by(child.stderr.take().expect("its errors"));
+    let begin = Instant::now();
+    while !(out.is_over() && err.is_over()) {
+        if begin.elapsed() >= COMMAND_LIMIT {
+            let there = all_processes();
+            let _ = kill(pid, Signal::SIGKILL);
+            let (out, err) = (out.text(), err.text());
+            let arguments = arguments.join(" ");
+            panic!("acklab {arguments} did not end\n{out}\n{err}\n{there}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Outcome {
+        command: arguments.join(" "),
+        code: child.wait().expect("its end").code(),
+        out: out.text(),
+        err: err.text(),
+    }
+}
+
+/// What is read from a pipe, as it comes.
+struct Told {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Told {
+    fn by(mut pipe: impl Read + Send + 'static) -> Told {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let into = text.clone();
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                into.lock().expect("a reader").extend(&buffer[..count]);
+            }
+        });
+        Told { text, reader }
+    }
+
+    fn is_over(&self) -> bool {
+        self.reader.is_finished()
+    }
+
+    fn text(&self) -> String {
+        let bytes = self.text.lock().expect("a reader");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// All processes with what they wait for: to find out why one did not end.
+fn all_processes() -> String {
+    let columns = "pid,ppid,stat,wchan:24,etime,time,args";
+    let mut ps = Command::new("ps");
+    let told = ps
+        .args(["-ww", "--ppid", "2", "-N", "-o", columns])
+        .output();
+    told.map_or_else(
+        |error| error.to_string(),
+        |told| String::from_utf8_lossy(&told.stdout).into_owned(),
+    )
+}
+
 /// What a command came to.
 #[derive(Debug)]
 pub struct Outcome {
@@ -324,27 +395,6 @@ pub struct Outcome {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
-}
-
-/// Runs a command until it has ended and nobody holds its output any more.
-pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the program");
-    let pid = Pid::from_raw(child.id() as i32);
-    let (sender, ended) = mpsc::channel();
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    let output = ended.recv_timeout(COMMAND_LIMIT).unwrap_or_else(|_| {
-        let _ = kill(pid, Signal::SIGKILL);
-        panic!("acklab {} did not end", arguments.join(" "));
-    });
-    let output = output.expect("its output");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Outcome {
-        command: arguments.join(" "),
-        code: output.status.code(),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
 }
 
 impl Outcome {
@@ -375,4 +425,33 @@ impl Outcome {
         }
         assert!(err.contains("acklab: "), "{err}");
     }
+}
+
+/// Processes of acklab's that have lost their memory, and with it all words, but have not ended: one
+/// that waits for a disk which has gone stays so for ever.
+fn ending() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
+    let is_ending = |pid: &i32| {
+        let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}"));
+        let name = read("comm").unwrap_or_default();
+        let is_ours = ["acklab", "exe"].contains(&name.trim_end());
+        is_ours && read("cmdline").is_ok_and(|words| words.is_empty()) && has_live_thread(*pid)
+    };
+    pids.filter(is_ending).collect()
+}
+
+/// A dead process that only waits to be reaped has none.
+fn has_live_thread(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let stats = tasks
+        .flatten()
+        .map(|task| fs::read_to_string(task.path().join("stat")));
+    let is_live = |stat: String| {
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    };
+    stats.flatten().any(is_live)
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
+use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, PATIENCE, on_ground};
 use crate::report::{Report, check_cell};
 
@@ -21,7 +22,7 @@ const SEED: u64 = 7;
 const KILLS_BEFORE_THE_END: u32 = 16;
 /// …and about the end of a short run, when the record is finished and the report printed.
 const KILLS_ABOUT_THE_END: u32 = 4;
-const ENDLESS: u64 = 1000;
+pub const ENDLESS: u64 = 1000;
 const SHORT: u64 = 2;
 const CELLS_OF_A_ROUND: u64 = 3;
 
@@ -37,17 +38,54 @@ workload = "update_index"
 rtt = ["0.25ms", "1ms", "2ms"]
 "#;
 
+/// On emulated disks, under as much load as they take: a replica with a disk of its own, and a
+/// volume in two copies.
+const MODES_ON_DISKS: [&str; 2] = ["async", "mirror"];
+
+fn study_on_disks(mode: &str) -> String {
+    let head = "warmup = \"0.1s\"\nmeasure = \"0.5s\"\nsites = [\"a\", \"b\"]\n[[mode]]\n";
+    let rest = r#"
+[mode.variables]
+sync_binlog = 0
+[workload.inserts]
+tool = "sysbench"
+load = "insert"
+table_size = 100
+[[sweep]]
+workload = "inserts"
+rtt = "0.25ms"
+connections = [16, 32, 64]
+flush = "0.2ms"
+"#;
+    format!("{head}server = \"mariadb\"\nmode = \"{mode}\"{rest}")
+}
+
 fn start(ground: &Ground, record: &str, rounds: u64) -> Child {
-    let study = ground.file("study.toml", STUDY);
-    let rounds = rounds.to_string();
-    let mut command = ground.command(&["run", study, "--record", record, "--rounds", &rounds]);
+    start_study(ground, STUDY, record, rounds)
+}
+
+pub fn start_study(ground: &Ground, text: &str, record: &str, rounds: u64) -> Child {
+    let mut command = command_of(ground, text, record, rounds);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("the program")
 }
 
+/// The same, and what it says can be read.
+pub fn start_study_told(ground: &Ground, text: &str, record: &str, rounds: u64) -> Child {
+    let mut command = command_of(ground, text, record, rounds);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("the program")
+}
+
+fn command_of(ground: &Ground, text: &str, record: &str, rounds: u64) -> Command {
+    let study = ground.file("study.toml", text);
+    let rounds = rounds.to_string();
+    ground.command(&["run", study, "--record", record, "--rounds", &rounds])
+}
+
 /// Who is killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Victim {
+pub enum Victim {
     /// The process that the user started: the rest must notice.
     FrontEnd,
     /// The keeper, then pid 1, then the front end: nobody is left to clean up but the next command.
@@ -101,7 +139,42 @@ fn lab_kill_at_twenty_random_moments_leaves_nothing() {
     });
 }
 
-fn wait_for_record(ground: &Ground, child: &mut Child, record: &str) {
+/// With disks there is more that could be left: loop devices, mounts, whoever waits for a disk.
+#[test]
+fn lab_kill_under_write_load_on_disks_leaves_nothing() {
+    on_ground("kill under write load on disks", |ground| {
+        let others = devices();
+        let studies = MODES_ON_DISKS.map(|mode| {
+            let study = study_on_disks(mode);
+            let (begin, record) = (Instant::now(), format!("{mode}.acklab"));
+            let mut child = start_study(ground, &study, &record, ENDLESS);
+            wait_for_record(ground, &mut child, &record);
+            let first_cell = begin.elapsed();
+            kill_at(ground, child, Duration::ZERO, Victim::First);
+            (study, first_cell)
+        });
+        let mut random = ChaCha8Rng::seed_from_u64(SEED);
+        let kills = KILLS_BEFORE_THE_END + KILLS_ABOUT_THE_END;
+        let mut records = 0;
+        for number in 0..kills {
+            let victim = [Victim::FrontEnd, Victim::Everyone, Victim::First][number as usize % 3];
+            let (study, first_cell) = &studies[number as usize % studies.len()];
+            let record = format!("{number}.acklab");
+            let child = start_study(ground, study, &record, ENDLESS);
+            // Every fifth while labs are formed, the others under load.
+            let share = match number % 5 {
+                0 => random.random_range(0.0..0.9),
+                _ => random.random_range(0.9..1.4),
+            };
+            kill_at(ground, child, first_cell.mul_f64(share), victim);
+            no_device_is_left_but(&others);
+            records += u32::from(ground.work.join(&record).exists());
+        }
+        assert!((1..=kills).contains(&records), "never under load");
+    });
+}
+
+pub fn wait_for_record(ground: &Ground, child: &mut Child, record: &str) {
     let begin = Instant::now();
     while !ground.work.join(record).exists() {
         assert!(begin.elapsed() < PATIENCE, "no record");
@@ -113,7 +186,7 @@ fn wait_for_record(ground: &Ground, child: &mut Child, record: &str) {
     }
 }
 
-fn kill_at(ground: &Ground, mut child: Child, delay: Duration, victim: Victim) {
+pub fn kill_at(ground: &Ground, mut child: Child, delay: Duration, victim: Victim) {
     std::thread::sleep(delay); // the moment is the test
     let front = Pid::from_raw(child.id() as i32);
     let inner = inner_pids(ground, victim);

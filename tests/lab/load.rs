@@ -7,9 +7,12 @@ use nix::sched::{CloneFlags, setns};
 use crate::ground::{Ground, on_ground, with_lab};
 
 #[path = "../common/load_checks.rs"]
-mod load_checks;
+pub mod load_checks;
+#[path = "../common/open_loop_checks.rs"]
+pub mod open_loop_checks;
 
 use load_checks::*;
+use open_loop_checks::{offered_rates_are_kept, what_is_late_is_not_forgotten};
 
 const ACCOUNT: [&str; 2] = [
     "CREATE USER root@'%' IDENTIFIED BY ''",
@@ -17,7 +20,7 @@ const ACCOUNT: [&str; 2] = [
 ];
 
 /// Runs the checks as if they were a client of the lab: on a thread inside its namespace.
-fn check(server: &str, checks: fn(&Server)) {
+pub fn check(server: &str, checks: fn(&Server)) {
     on_ground(&format!("load driver: {server}"), |ground| {
         with_lab(ground, &["single", "--server", server], || {
             for sql in ACCOUNT {
@@ -38,7 +41,8 @@ fn check(server: &str, checks: fn(&Server)) {
     });
 }
 
-fn enter_client(ground: &Ground) {
+/// Puts the calling thread where the lab's client is.
+pub fn enter_client(ground: &Ground) {
     let folder = ground.run_folders().remove(0);
     let first = ground.first_pid(&folder).expect("pid 1 of the lab");
     let path = format!("/proc/{first}/root/run/acklab/netns/client.a");
@@ -53,6 +57,8 @@ fn lab_load_driver_on_mysql() {
         mysqlslap_loads_run(server);
         custom_transactions_run(server);
         errors_are_counted(server);
+        offered_rates_are_kept(server);
+        what_is_late_is_not_forgotten(server);
         killed_connections_come_back(server);
         accounts_log_in(server, &["caching_sha2_password"], false);
         refusals_name_their_reason(server);

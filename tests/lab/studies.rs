@@ -1,16 +1,22 @@
 //! Short studies from file to report. Figures are checked by ratios and signs only.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use acklab::record::store::Record;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::ground::{Ground, on_ground};
 use crate::report::{Report, check_cell, check_no_errors, flags, number};
 
 /// How often a study is run anew when the host was too busy for punctual links.
-const TRIES: usize = 4;
+const TRIES: usize = 3;
 
 /// Runs a study whose record is `r.acklab` and reads its report. A host so busy that links were
 /// late voids cells: no fault of the program's, so the study is run again.
-fn report_of(ground: &Ground, text: &str, options: &[&str]) -> Report {
+pub fn report_of(ground: &Ground, text: &str, options: &[&str]) -> Report {
     for _ in 1..TRIES {
         let report = one_report_of(ground, text, options);
         if !report.has_void_cells() {
@@ -174,6 +180,57 @@ fn lab_study_counts_a_far_client_and_thousands_of_near_ones() {
     });
 }
 
+const ONE_FAR_CLIENT: &str = r#"
+rounds = 1
+sites = ["a", "b"]
+warmup = "0.2s"
+measure = "0.5s"
+[[mode]]
+server = "mariadb"
+mode = "single"
+[[sweep]]
+workload = "update_index"
+rtt = "40ms"
+client = "b"
+"#;
+
+/// Packets are on their way for long here, so that half of them become due while the switch
+/// stands still: the cell is void, and so is the one more try that a study of one cell has.
+#[test]
+fn lab_study_makes_void_measurements_again() {
+    on_ground("study: void", |ground| {
+        let is_over = AtomicBool::new(false);
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| hamper_the_switch(ground, &is_over));
+            let report = one_report_of(ground, ONE_FAR_CLIENT, &[]);
+            is_over.store(true, Ordering::Relaxed);
+            report
+        });
+        assert!(report.has_void_cells());
+        assert_eq!(report.0["measurements"], 1);
+        assert_eq!(report.0["measurements_made_again"], 1);
+        let text = ground.run(&["report", "r.acklab"]).good();
+        assert!(text.contains("1 void measurement (links"), "{text}");
+    });
+}
+
+fn hamper_the_switch(ground: &Ground, is_over: &AtomicBool) {
+    let is_switch = |pid: &i32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.starts_with(b"acklab\0switch\0")
+    };
+    while !is_over.load(Ordering::Relaxed) {
+        let Some(switch) = ground.processes().into_iter().find(is_switch) else {
+            continue;
+        };
+        for signal in [Signal::SIGSTOP, Signal::SIGCONT] {
+            // It may have ended by itself.
+            let _ = kill(Pid::from_raw(switch), signal);
+            std::thread::sleep(Duration::from_millis(8));
+        }
+    }
+}
+
 const WORKLOADS: &str = r#"
 rounds = 1
 warmup = "0.1s"
@@ -269,12 +326,17 @@ my_cnf = "mine.cnf"
 tool = "sysbench"
 load = "update_index"
 table_size = 100
+[workload.slap]
+tool = "mysqlslap"
+load = "write"
+number_of_queries = 900
+iterations = 2
 [[mode]]
 server = "mariadb"
 mode = "galera"
 spread = true
 [[sweep]]
-workload = "hot"
+workload = ["hot", "slap"]
 connections = 9
 rtt = "1ms"
 "#;
@@ -287,7 +349,7 @@ fn lab_study_spreads_over_all_writers_and_tells_what_it_overrode() {
             "[mysqld]\nport = 4000\ninnodb_io_capacity = 500\n",
         );
         let report = report_of(ground, SPREAD, &[]);
-        let cell = &report.cells()[0];
+        let cell = report.cell("hot", |cell| cell["workload"] == "update_index");
         check_cell(cell);
         // Three nodes that write the same hundred rows: conflicts are answered with a deadlock.
         let errors = cell["errors"].as_object().expect("errors");
@@ -304,7 +366,22 @@ fn lab_study_spreads_over_all_writers_and_tells_what_it_overrode() {
         );
         let text = ground.run(&["report", "r.acklab"]).good();
         assert!(text.contains("port: yours 4000, used 3306"), "{text}");
+        let slap = report.cell("slap", |cell| cell["workload"] == "mysqlslap write");
+        check_no_errors(slap);
+        each_node_takes_its_part(ground);
     });
+}
+
+/// By the servers' own count: three of nine connections, in each of two iterations.
+fn each_node_takes_its_part(ground: &Ground) {
+    let record = Record::open(&ground.work.join("r.acklab")).expect("a record");
+    let mut measurements = record.measurements.iter();
+    let slap = measurements.find(|m| !m.iterations.is_empty());
+    let status = &slap.expect("a measurement").status;
+    for node in ["a", "b", "c"] {
+        let connections = status[node]["Connections"];
+        assert!(connections >= 6.0, "{node}: {connections}");
+    }
 }
 
 const DOWNGRADE: &str = r#"

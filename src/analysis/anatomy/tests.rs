@@ -1,6 +1,8 @@
-use crate::analysis::example::{Example, Truth, Waits, equal, six, unequal};
+use crate::analysis::example::{
+    Example, Truth, Waits, anatomy_points, eight, equal, flush, six, slow_at, unequal,
+};
 use crate::analysis::summarise;
-use crate::analysis::summary::Anatomy;
+use crate::analysis::summary::{Anatomy, Sum};
 use crate::record::store::Record;
 use crate::record::{Flag, Measurement, histogram};
 
@@ -176,4 +178,140 @@ fn where_no_model_is_clearly_best_it_says_undecided() {
         anatomies(&record)[0].waits_for.as_deref(),
         Some("undecided")
     );
+}
+
+#[test]
+fn flushes_in_series_are_the_truth_and_leave_round_trips_alone() {
+    let all = anatomies(&Example::anatomy().record());
+    for (label, round_trips) in [("mysql single", 0.0), ("mysql semisync", 1.0)] {
+        let anatomy = of(&all, label);
+        let (n, k) = (anatomy.round_trips.unwrap(), anatomy.flushes.unwrap());
+        assert!((n.value - round_trips).abs() < 0.002, "{label} {n:?}");
+        assert!((k.value - 3.0).abs() < 0.005, "{label} {k:?}");
+        assert!(k.low.is_some());
+        assert_eq!((anatomy.distances, anatomy.rounds), (3, 4));
+        assert_eq!((anatomy.flush_times, anatomy.flush_rounds), (3, 4));
+        assert!(anatomy.flushes_lack_of_fit.unwrap().residual_us_max < 20.0);
+        assert_eq!(anatomy.file_system.as_deref(), Some("ext4"));
+        assert_eq!(anatomy.log_layout, "binlog appended");
+    }
+}
+
+#[test]
+fn terms_that_add_are_told_from_terms_that_overlap() {
+    let all = anatomies(&Example::anatomy().record());
+    let [adds] = &of(&all, "mysql semisync").adds[..] else {
+        panic!("one cell has both raised")
+    };
+    assert_eq!(
+        (&adds.distances[..], &adds.disks[..]),
+        ("2.15 ms", "flush 4 ms")
+    );
+    assert_eq!((adds.verdict, adds.rounds), (Some(Sum::Adds), 4));
+    assert!(adds.difference_us.value.abs() < 50.0, "{adds:?}");
+    let [hides] = &of(&all, "mysql mirror").adds[..] else {
+        panic!("one cell has both raised")
+    };
+    assert_eq!(hides.verdict, Some(Sum::Overlaps));
+    // Half of five round trips of 2.15 ms, of which 0.25 ms hide nothing in the other cells' sum:
+    // half of 1.25 ms hid there already.
+    let hidden_us = 0.5 * 5.0 * 2150.0 - 0.5 * 5.0 * 250.0;
+    assert!(
+        (hides.difference_us.value + hidden_us).abs() < 60.0,
+        "{hides:?}"
+    );
+    assert!((hides.sum_us - hides.got_us - hidden_us).abs() < 60.0);
+}
+
+#[test]
+fn without_a_cell_with_both_raised_nothing_is_said_of_the_sum() {
+    let mut on_disks = anatomy_points();
+    on_disks.pop();
+    let example = Example {
+        on_disks,
+        ..Example::anatomy()
+    };
+    let all = anatomies(&example.record());
+    assert!(all.iter().all(|a| a.adds.is_empty() && a.flushes.is_some()));
+}
+
+#[test]
+fn one_round_has_a_sum_without_a_verdict() {
+    let example = Example {
+        rounds: 1,
+        ..Example::anatomy()
+    };
+    let all = anatomies(&example.record());
+    let adds = &of(&all, "mysql mirror").adds[0];
+    assert_eq!((adds.verdict, adds.difference_us.low), (None, None));
+}
+
+#[test]
+fn two_flush_times_draw_no_line() {
+    let mut on_disks = anatomy_points();
+    on_disks.remove(3);
+    let example = Example {
+        on_disks,
+        ..Example::anatomy()
+    };
+    let all = anatomies(&example.record());
+    let single = of(&all, "mysql single");
+    assert_eq!((single.flushes, single.flush_times), (None, 2));
+    assert!(single.round_trips.is_some() && !single.adds.is_empty());
+}
+
+#[test]
+fn work_is_what_is_left_without_the_flush_time_asked() {
+    let slow = [1.0, 2.0, 4.0].map(|flush_ms| (equal(0.25), flush(flush_ms)));
+    let far = [2.15, 8.0].map(|rtt_ms| (equal(rtt_ms), flush(1.0)));
+    let example = Example {
+        on_disks: slow.into_iter().chain(far).collect(),
+        ..Example::anatomy()
+    };
+    let all = anatomies(&example.record());
+    let single = of(&all, "mysql single");
+    assert!(
+        (single.work_us.unwrap().value - 1300.0).abs() < 15.0,
+        "{single:?}"
+    );
+    assert_eq!((single.distances, single.flush_times), (3, 3));
+}
+
+#[test]
+fn a_slow_disk_at_one_site_tells_whose_flushes_count() {
+    let mut truths = eight();
+    truths[2].flushes = [2.0, 1.0, 0.0];
+    let mut on_disks = anatomy_points();
+    on_disks.extend(["a", "b", "c"].map(|site| (equal(0.25), slow_at(site, 4.0))));
+    let example = Example {
+        truths,
+        on_disks,
+        ..Example::default()
+    };
+    let all = anatomies(&example.record());
+    let semisync = of(&all, "mysql semisync");
+    let by_site = semisync.flushes_by_site.as_ref().unwrap();
+    for (site, flushes) in [("a", 2.0), ("b", 1.0), ("c", 0.0)] {
+        assert!((by_site[site].value - flushes).abs() < 0.01, "{by_site:?}");
+    }
+    assert!((semisync.flushes.unwrap().value - 3.0).abs() < 0.01);
+    assert_eq!((semisync.flush_times, semisync.adds.len()), (3, 1));
+}
+
+#[test]
+fn drawn_flush_times_are_no_point_of_a_line() {
+    let mut drawn = flush(2.0);
+    drawn.label = "drawn".into();
+    drawn.all.flush = crate::study::Delay::Uniform {
+        low: std::time::Duration::ZERO,
+        high: std::time::Duration::from_millis(4),
+    };
+    let mut on_disks = anatomy_points();
+    on_disks[3].1 = drawn;
+    let example = Example {
+        on_disks,
+        ..Example::anatomy()
+    };
+    let all = anatomies(&example.record());
+    assert_eq!(of(&all, "mysql single").flush_times, 2);
 }

@@ -47,9 +47,9 @@ fn setting_between(
     })?;
     Ok(LinkSetting {
         one_way_delay: rtt / 2,
-        jitter: network.jitter,
+        jitter: distances.jitter.unwrap_or(network.jitter),
         loss: network.loss,
-        rate_bits_per_s: network.rate_bits_per_s,
+        rate_bits_per_s: distances.rate_bits_per_s.or(network.rate_bits_per_s),
         is_cut: false,
     })
 }
@@ -72,6 +72,7 @@ mod tests {
         Distances {
             label: "b near, c far".into(),
             pairs: vec![pair("a", "b", 2_150), pair("c", "a", 8_000)],
+            ..Distances::default()
         }
     }
 
@@ -101,6 +102,24 @@ mod tests {
             (0.01, Some(1_000_000_000))
         );
         assert_eq!(between.jitter, NETWORK.jitter);
+    }
+
+    #[test]
+    fn distances_can_have_a_jitter_and_a_rate_of_their_own() {
+        let own = Distances {
+            jitter: Some(Duration::from_micros(3_750)),
+            rate_bits_per_s: Some(25_000_000),
+            ..distances()
+        };
+        let nodes = nodes(&[("client", "a"), ("n1", "a"), ("n2", "b")]);
+        let settings = pair_settings(&own, &NETWORK, &nodes).unwrap();
+        let of = |from: &str, to: &str| {
+            let found = settings.iter().find(|s| s.from == from && s.to == to);
+            let setting = found.unwrap().setting;
+            (setting.jitter.as_micros(), setting.rate_bits_per_s)
+        };
+        assert_eq!(of("n2", "client"), (3_750, Some(25_000_000)));
+        assert_eq!(of("n1", "client"), (0, None));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod layout;
 pub mod pace;
 pub mod path;
 pub mod probe;
-mod realtime;
+pub mod realtime;
 pub mod switch;
 pub mod wire;
 
@@ -33,7 +33,8 @@ pub const LATE_BOUND_US: u64 = 300;
 pub struct LinkSetting {
     /// From leaving one node to reaching the other, half of the switch's own floor included.
     pub one_way_delay: Duration,
-    /// Largest extra delay, drawn evenly from zero to this; packets keep their order.
+    /// Largest extra delay, drawn evenly from zero to this, and anew after a while; packets keep
+    /// their order.
     pub jitter: Duration,
     /// Share of packets lost, 0 to 1.
     pub loss: f64,

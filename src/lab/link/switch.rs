@@ -16,7 +16,7 @@ use crate::error::{Result, Tried, breakdown};
 use super::SwitchCounters;
 use super::fabric::{Fabric, Port};
 use super::pace::{Pace, Step, spin_share, wants_realtime};
-use super::realtime::{IdleMeter, be_punctual, cpu_ns, now_ns, set_realtime};
+use super::realtime::{IdleMeter, SWITCH_PRIORITY, be_punctual, cpu_ns, now_ns, set_realtime};
 use super::wire::{Arguments, PortArgument, Reply, Request};
 
 /// How often idle time and the switch's own busyness are looked at.
@@ -245,7 +245,7 @@ impl Review {
             cpus: thread::available_parallelism().map_or(1, usize::from),
             began_ns: now_ns(),
             cpu_ns: cpu_ns(),
-            is_realtime: set_realtime(true).is_ok().then_some(true),
+            is_realtime: set_realtime(Some(SWITCH_PRIORITY)).is_ok().then_some(true),
         }
     }
 
@@ -269,7 +269,9 @@ impl Review {
         };
         let wanted = wants_realtime(is_realtime, busy_share);
         if wanted != is_realtime {
-            self.is_realtime = set_realtime(wanted).is_ok().then_some(wanted);
+            self.is_realtime = set_realtime(wanted.then_some(SWITCH_PRIORITY))
+                .is_ok()
+                .then_some(wanted);
         }
     }
 }

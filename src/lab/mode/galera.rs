@@ -1,11 +1,12 @@
 //! MariaDB Galera Cluster.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use super::super::lab::Lab;
 use super::super::options::Settings;
-use super::{READY_LIMIT, replication};
-use crate::error::{Result, breakdown};
+use super::{CATCH_UP_LIMIT, READY_LIMIT, replication};
+use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::node::{Node, pause};
 use crate::study::ModeSpec;
 
@@ -32,11 +33,13 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
             format!("gcomm://{}", addresses.join(",")),
         ),
         ("wsrep_node_address", addresses[i].clone()),
-        ("wsrep_node_name", own.site().to_owned()),
+        ("wsrep_node_name", own.name().to_owned()),
         ("wsrep_sst_method", "rsync".into()),
         ("wsrep_slave_threads", lab.spec.appliers.to_string()),
         ("innodb_autoinc_lock_mode", "2".into()),
         ("binlog_format", "ROW".into()),
+        // Nodes do not follow each other's binary logs, whose ends may disagree after a crash.
+        ("gtid_strict_mode", "OFF".into()),
     ];
     for (name, value) in pairs {
         settings.set(name, value);
@@ -54,27 +57,139 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
     settings
 }
 
-/// The first node bootstraps the cluster; the others join one by one, as state transfers do.
+/// What makes a server the first of a new cluster.
+const NEW_CLUSTER: &str = "--wsrep-new-cluster";
+
+/// The first node bootstraps the cluster; the others join.
 pub fn form(lab: &mut Lab) -> Result<()> {
-    lab.start(0, &["--wsrep-new-cluster"])?;
-    lab.nodes[0].wait_accepting()?;
-    wait_synced(&mut lab.nodes[0], 1)?;
-    for i in 1..lab.nodes.len() {
+    begin(lab, 0, &[NEW_CLUSTER])?;
+    let others: Vec<usize> = (1..lab.nodes.len()).collect();
+    join(lab, &others)
+}
+
+/// Starts node `first` as a cluster of its own.
+fn begin(lab: &mut Lab, first: usize, words: &[&str]) -> Result<()> {
+    lab.start(first, words)?;
+    lab.nodes[first].wait_accepting()?;
+    wait_synced(&mut lab.nodes[first], 1)
+}
+
+/// Has these nodes, whose servers do not run, join the others: one by one, as state transfers do.
+///
+/// # Errors
+/// A breakdown with the last log lines of a server that does not come up, or is not Synced in time.
+pub fn join(lab: &mut Lab, joining: &[usize]) -> Result<()> {
+    let all = lab.nodes.len();
+    for (&i, size) in joining.iter().zip(all - joining.len() + 1..) {
         lab.start(i, &[])?;
         lab.nodes[i].wait_accepting()?;
-        wait_synced(&mut lab.nodes[i], i + 1)?;
+        wait_synced(&mut lab.nodes[i], size)?;
     }
-    let size = lab.nodes.len();
     lab.nodes
         .iter_mut()
-        .try_for_each(|node| wait_synced(node, size))
+        .try_for_each(|node| wait_synced(node, all))
+}
+
+/// Waits until these nodes are the whole cluster, and hold all that it had ordered by then.
+///
+/// # Errors
+/// A breakdown with the last log lines of a node that does not go on.
+pub fn go_on_as(lab: &mut Lab, left: &[usize]) -> Result<()> {
+    for &i in left {
+        wait_synced(&mut lab.nodes[i], left.len())?;
+    }
+    left.iter().try_for_each(|&i| apply_all(&mut lab.nodes[i]))
+}
+
+/// A read that waits for its place in the cluster's order stands behind all that is there by then.
+fn apply_all(node: &mut Node) -> Result<()> {
+    node.run("SET SESSION wsrep_sync_wait = 1")?;
+    node.value("SELECT 1")?;
+    node.run("SET SESSION wsrep_sync_wait = 0")
+}
+
+/// Begins the cluster anew, after the end of all servers, with the node whose disk kept most, as an
+/// operator does. The others are to [`join`] it.
+///
+/// # Errors
+/// A breakdown with the last log lines if no server recovers, or this one does not come up.
+pub fn begin_anew(lab: &mut Lab) -> Result<()> {
+    let (first, position) = most_advanced(lab)?;
+    allow_bootstrap(&lab.nodes[first])?;
+    let from = format!("--wsrep-start-position={}", position.text);
+    begin(lab, first, &[NEW_CLUSTER, &from])
+}
+
+/// How far a server came in the cluster's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Position {
+    seqno: i64,
+    /// As the server says it.
+    text: String,
+}
+
+/// The first of those that came farthest. A server that cannot recover is passed over while
+/// another can.
+fn most_advanced(lab: &Lab) -> Result<(usize, Position)> {
+    let mut most: Option<(usize, Position)> = None;
+    let mut refused = breakdown("begin a cluster anew", "it has no nodes");
+    for i in 0..lab.nodes.len() {
+        let is_farther = |to: &Position| most.as_ref().is_none_or(|(_, had)| had.seqno < to.seqno);
+        match recovered(lab, i) {
+            Ok(position) if is_farther(&position) => most = Some((i, position)),
+            Ok(_) => {}
+            Err(error @ Error::Breakdown(_)) => refused = error,
+            Err(error) => return Err(error),
+        }
+    }
+    most.ok_or(refused)
+}
+
+/// What node `i`'s disk kept.
+fn recovered(lab: &Lab, i: usize) -> Result<Position> {
+    let said = lab.recover_only(i, &["--wsrep-recover"])?;
+    let none = || {
+        let tried = format!("find out what the disk of {} kept", lab.nodes[i].name());
+        breakdown(tried, "its server names no recovered position")
+    };
+    position(&said).ok_or_else(none)
+}
+
+/// `Recovered position: 8bcf4a34-aedb-14e5-bcc3-d3e36277729f:1142`, behind which may stand a comma
+/// and where that is in the binary log.
+fn position(said: &str) -> Option<Position> {
+    let mut lines = said.lines().rev();
+    let (_, text) = lines.find_map(|line| line.split_once("Recovered position: "))?;
+    let (_, seqno) = text.split(',').next()?.rsplit_once(':')?;
+    Some(Position {
+        seqno: seqno.trim().parse().ok()?,
+        text: text.trim().to_owned(),
+    })
+}
+
+/// Galera refuses to begin anew with a node that may not have been the last: an operator who knows
+/// better says so in this file.
+fn allow_bootstrap(node: &Node) -> Result<()> {
+    let file = node.data().join("grastate.dat");
+    let tried = || format!("allow a new cluster in {}", file.display());
+    let text = fs::read_to_string(&file).tried(tried)?;
+    let text = text.replace("safe_to_bootstrap: 0", "safe_to_bootstrap: 1");
+    fs::write(&file, text).tried(tried)
 }
 
 /// Synced in a primary component of that size.
 fn wait_synced(node: &mut Node, size: usize) -> Result<()> {
     let what = format!("Synced in a cluster of {size}");
     node.wait_until(&what, READY_LIMIT, |node| {
-        let status = node.pairs("SHOW GLOBAL STATUS LIKE 'wsrep%'")?;
+        let status = match node.pairs("SHOW GLOBAL STATUS LIKE 'wsrep%'") {
+            Ok(status) => status,
+            // One that gets what it missed closes the connections that it has.
+            Err(Error::Breakdown(_)) => {
+                let waiting = format!("wait until {what}");
+                return node.check_alive(&waiting).map(|()| false);
+            }
+            Err(error) => return Err(error),
+        };
         let holds = |name: &str, value: &str| status.get(name).is_some_and(|got| got == value);
         Ok(holds("wsrep_local_state_comment", "Synced")
             && holds("wsrep_cluster_status", "Primary")
@@ -90,16 +205,19 @@ pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
         .iter_mut()
         .try_for_each(|node| wait_synced(node, size))?;
     for i in 1..size {
-        if !catch_up(lab, i, READY_LIMIT)? {
-            return Err(breakdown("catch up with the cluster", lab.nodes[i].site()));
+        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
+            return Err(breakdown("catch up with the cluster", lab.nodes[i].name()));
         }
     }
     Ok(())
 }
 
-/// Waits until node `i` has committed the writer's last write set.
+/// Waits until node `i` has committed the last write set that any of them has.
 pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
-    let target = last_committed(&mut lab.nodes[0])?;
+    let mut target = 0;
+    for node in &mut lab.nodes {
+        target = target.max(last_committed(node)?);
+    }
     let start = Instant::now();
     while last_committed(&mut lab.nodes[i])? < target {
         if start.elapsed() > limit {
@@ -118,4 +236,34 @@ fn last_committed(node: &mut Node) -> Result<u64> {
         .unwrap_or_default();
     let parsed = text.parse();
     parsed.map_err(|_| node.breakdown("read wsrep_last_committed", &format!("got `{text}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "8bcf4a34-aedb-14e5-bcc3-d3e36277729f";
+
+    #[test]
+    fn a_recovered_position_is_read_from_what_the_server_says() {
+        let said = |text: &str| {
+            let line = |text: &str| format!("2026-11-21  8:24:23 0 [Note] WSREP: {text}\n");
+            line("Recovered position: of another start:1") + &line(text) + &line("bye")
+        };
+        let found = position(&said(&format!("Recovered position: {UUID}:1142")));
+        let expected = Position {
+            seqno: 1142,
+            text: format!("{UUID}:1142"),
+        };
+        assert_eq!(found, Some(expected));
+        let logged = position(&said(&format!("Recovered position: {UUID}:17,0-1-4"))).unwrap();
+        assert_eq!(
+            (logged.seqno, logged.text),
+            (17, format!("{UUID}:17,0-1-4"))
+        );
+        let undefined = "Recovered position: 00000000-0000-0000-0000-000000000000:-1";
+        assert_eq!(position(&said(undefined)).unwrap().seqno, -1);
+        assert_eq!(position("InnoDB: Starting crash recovery."), None);
+        assert_eq!(position(&format!("Recovered position: {UUID}:many")), None);
+    }
 }

@@ -1,9 +1,11 @@
 //! MySQL Group Replication: `group` (one primary) and `group-multi` (all are primaries).
 
+use std::time::Duration;
+
 use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::datadir::PASSWORD;
-use super::{READY_LIMIT, replication};
+use super::{CATCH_UP_LIMIT, READY_LIMIT, replication};
 use crate::error::Result;
 use crate::lab::node::Node;
 use crate::study::{Mode, ModeSpec};
@@ -63,10 +65,7 @@ pub fn form(lab: &mut Lab) -> Result<()> {
         node.wait_accepting()?;
         node.run(&recovery)?;
         if let Some(component) = &flow_control {
-            // How often the group throttles its members; without it nobody counts.
-            node.run("SET SESSION sql_log_bin = 0")?;
-            node.run(&format!("INSTALL COMPONENT '{component}'"))?;
-            node.run("SET SESSION sql_log_bin = 1")?;
+            install(node, component)?;
         }
     }
     let first = &mut lab.nodes[0];
@@ -85,6 +84,18 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     });
     joined.into_iter().collect::<Result<()>>()?;
     wait_online(lab)
+}
+
+/// How often the group throttles its members; without this component nobody counts. A server that
+/// is started anew has it already.
+fn install(node: &mut Node, component: &str) -> Result<()> {
+    let sql = format!("SELECT COUNT(*) FROM mysql.component WHERE component_urn = '{component}'");
+    if node.value(&sql)?.as_deref() != Some("0") {
+        return Ok(());
+    }
+    node.run("SET SESSION sql_log_bin = 0")?;
+    node.run(&format!("INSTALL COMPONENT '{component}'"))?;
+    node.run("SET SESSION sql_log_bin = 1")
 }
 
 /// Every member sees every member ONLINE.
@@ -133,9 +144,19 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         ))?;
     }
     for i in 1..lab.nodes.len() {
-        if !replication::catch_up(lab, i, READY_LIMIT)? {
+        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
             return Err(lab.nodes[i].breakdown("catch up with the group", "not so in time"));
         }
     }
     Ok(())
+}
+
+/// Waits until member `i` has applied all that any of them has committed.
+pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
+    for other in (0..lab.nodes.len()).filter(|other| *other != i) {
+        if !replication::follow(lab, i, other, limit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -1,20 +1,28 @@
 //! Modes: how each family of ways to replicate is set up, formed, switched and known to be ready.
 //! One file per family; this one says what all have in common and chooses.
 
-mod galera;
+mod copies;
+pub mod galera;
 mod group;
 mod replication;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::disk::{Group, VolumeSpec};
 use super::lab::Lab;
+use super::node::pause;
 use super::options::Settings;
-use crate::error::Result;
+use crate::error::{Result, breakdown};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec};
 
-/// How long a mode may take until it is ready or caught up.
+/// How long a mode may take until it is ready.
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
+/// How long replicas may take to apply what came before: a refill, or what an earlier load left
+/// them. One that applies a 23rd of what is committed takes minutes for seconds.
+pub const CATCH_UP_LIMIT: Duration = Duration::from_secs(600);
+/// How long one look at that may take.
+const CATCH_UP_LOOK: Duration = Duration::from_secs(5);
 
 /// What the family needs of node `i`'s option file.
 pub(super) fn settings(lab: &Lab, i: usize) -> Settings {
@@ -22,6 +30,8 @@ pub(super) fn settings(lab: &Lab, i: usize) -> Settings {
         Family::Replication => replication::settings(lab, i),
         Family::Group => group::settings(lab, i),
         Family::Galera => galera::settings(lab, i),
+        Family::Mirror | Family::Quorum => copies::settings(lab, i),
+        Family::Endpoint => Settings::default(),
     }
 }
 
@@ -31,6 +41,28 @@ pub(super) fn form(lab: &mut Lab) -> Result<()> {
         Family::Replication => replication::form(lab),
         Family::Group => group::form(lab),
         Family::Galera => galera::form(lab),
+        Family::Mirror | Family::Quorum => copies::form(lab),
+        Family::Endpoint => Err(breakdown("form a lab", "an endpoint is somebody else's")),
+    }
+}
+
+/// Gives each node a copy of one volume, on which the first node's server stands.
+pub(super) fn make_copies(lab: &mut Lab, specs: Vec<VolumeSpec>) -> Result<()> {
+    copies::make_disks(lab, specs)
+}
+
+/// Where the copies of its volume are, and what its mode holds them to.
+pub(super) fn group_of_copies(lab: &Lab) -> Result<Group> {
+    copies::group(lab)
+}
+
+/// Has no server apply another's changes until a mode is entered.
+pub(super) fn hold(lab: &mut Lab) -> Result<()> {
+    match lab.spec.family {
+        Family::Replication => replication::stop_replicas(lab),
+        Family::Group | Family::Galera | Family::Mirror | Family::Quorum | Family::Endpoint => {
+            Ok(())
+        }
     }
 }
 
@@ -40,15 +72,36 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         Family::Replication => replication::enter(lab, spec),
         Family::Group => group::enter(lab, spec),
         Family::Galera => galera::enter(lab, spec),
+        Family::Mirror | Family::Quorum => copies::enter(lab, spec),
+        Family::Endpoint => Err(breakdown("enter a mode", "an endpoint is somebody else's")),
     }
 }
 
-/// Waits until replica `i` has applied all that the writer has committed.
+/// Waits until node `i` has applied all that the others have committed, in many looks: in between,
+/// a request to stop and the death of a server are heard.
 pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
-    match lab.spec.family {
-        Family::Galera => galera::catch_up(lab, i, limit),
-        _ => replication::catch_up(lab, i, limit),
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let look = left.min(CATCH_UP_LOOK);
+        let is_level = match lab.spec.family {
+            Family::Galera => galera::catch_up(lab, i, look)?,
+            Family::Group => group::catch_up(lab, i, look)?,
+            Family::Replication => replication::catch_up(lab, i, look)?,
+            // No server follows the writer.
+            Family::Mirror | Family::Quorum | Family::Endpoint => true,
+        };
+        if is_level || Instant::now() >= deadline {
+            return Ok(is_level);
+        }
+        lab.check_alive()?;
+        pause(Duration::from_millis(20))?;
     }
+}
+
+/// Waits until replica `i` has applied all that it has received from a source that may be gone.
+pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
+    replication::apply_received(lab, i, limit)
 }
 
 /// What the writer's own counters tell of a semi-synchronous source that went on asynchronously:

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::super::lab::Lab;
 use super::super::options::Settings;
+use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
-use super::READY_LIMIT;
+use super::{CATCH_UP_LIMIT, READY_LIMIT};
 use crate::error::Result;
 use crate::lab::node::{Node, PORT};
 use crate::study::{Mode, ModeSpec};
@@ -37,7 +38,9 @@ pub(super) fn base_settings(lab: &Lab) -> Settings {
     settings.set("log_bin", "binlog");
     settings.set("relay_log", "relay");
     settings.set(dialect.word("replica_updates"), "ON");
-    settings.set(dialect.word("appliers"), lab.spec.appliers.to_string());
+    if let Some(appliers) = dialect.optional("appliers") {
+        settings.set(appliers, lab.spec.appliers.to_string());
+    }
     for word in ["gtid_settings", "commit_order"] {
         for (name, value) in dialect.settings(word) {
             settings.set(&name, value);
@@ -71,12 +74,13 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     Ok(())
 }
 
+/// A log that is in use is never dropped.
+pub const DROP_OLD_LOGS: &str = "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY";
+
 /// Stops replication, sets what the mode wants, starts it again and waits until it holds.
 pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     let dialect = lab.program.dialect().clone();
-    for node in &mut lab.nodes[1..] {
-        node.run(dialect.word("stop_replica"))?;
-    }
+    stop_replicas(lab)?;
     if lab.spec.binary_log {
         set_semisync(lab, &spec.mode)?;
         // A replica that comes back by GTID makes its source read the newest binary log from the
@@ -84,31 +88,54 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         lab.nodes[0].run("FLUSH LOCAL BINARY LOGS")?;
     }
     if spec.mode == Mode::Single {
-        return Ok(());
+        return drop_old_logs(lab, 1);
     }
     let last = spec.nodes as usize;
     for node in &mut lab.nodes[1..last] {
         node.run(dialect.word("start_replica"))?;
     }
     for node in &mut lab.nodes[1..last] {
-        let words = (
-            dialect.word("show_replica"),
-            dialect.word("column_io"),
-            dialect.word("column_sql"),
-        );
         node.wait_until("both replication threads run", READY_LIMIT, |node| {
-            both_threads_run(node, words)
+            both_threads_run(node, threads(&dialect))
         })?;
     }
     if let Mode::Semisync { .. } = spec.mode {
         wait_semisync_on(lab, last - 1)?;
     }
     for i in 1..last {
-        if !catch_up(lab, i, READY_LIMIT)? {
+        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
             return Err(lab.nodes[i].breakdown("catch up with the source", "not so in time"));
         }
     }
+    drop_old_logs(lab, last)
+}
+
+/// Drops all binary logs but the newest, once the first `level` servers are all that there are:
+/// they would fill a disk in the course of a study. A replica that is held still needs them.
+fn drop_old_logs(lab: &mut Lab, level: usize) -> Result<()> {
+    if lab.spec.binary_log && level == lab.nodes.len() {
+        for node in &mut lab.nodes {
+            node.run(DROP_OLD_LOGS)?;
+        }
+    }
     Ok(())
+}
+
+/// Stops replication on all replicas.
+pub(super) fn stop_replicas(lab: &mut Lab) -> Result<()> {
+    let stop = lab.program.dialect().word("stop_replica").to_owned();
+    lab.nodes[1..]
+        .iter_mut()
+        .try_for_each(|node| node.run(&stop))
+}
+
+/// How to ask for a replica's threads: the statement, and the columns of both.
+fn threads(dialect: &Dialect) -> (&str, &str, &str) {
+    (
+        dialect.word("show_replica"),
+        dialect.word("column_io"),
+        dialect.word("column_sql"),
+    )
 }
 
 fn both_threads_run(node: &mut Node, (show, io, sql): (&str, &str, &str)) -> Result<bool> {
@@ -171,11 +198,52 @@ fn wait_semisync_on(lab: &mut Lab, replicas: usize) -> Result<()> {
 }
 
 /// Waits on replica `i` for all GTIDs of the writer.
+///
+/// # Errors
+/// A breakdown with the replica's own words if it has stopped applying.
 pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
+    let is_level = follow(lab, i, 0, limit)?;
+    if !is_level {
+        let dialect = lab.program.dialect().clone();
+        both_threads_run(&mut lab.nodes[i], threads(&dialect))?;
+    }
+    Ok(is_level)
+}
+
+/// Waits on node `i` for all GTIDs of another.
+pub fn follow(lab: &mut Lab, i: usize, other: usize, limit: Duration) -> Result<bool> {
     let dialect = lab.program.dialect().clone();
-    let gtids = lab.nodes[0]
+    let gtids = lab.nodes[other]
         .value(dialect.word("executed_gtids"))?
         .unwrap_or_default();
+    wait_applied(lab, i, &gtids, limit)
+}
+
+/// Waits on replica `i` for all that it has received; its source may be gone.
+pub fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
+    let dialect = lab.program.dialect().clone();
+    let received = |node: &mut Node| -> Result<String> {
+        let rows = node.rows(dialect.word("show_replica"))?;
+        let column = dialect.word("column_received");
+        let row = rows.first().and_then(|row| row.get(column).cloned());
+        Ok(row.unwrap_or_default())
+    };
+    let mut gtids = received(&mut lab.nodes[i])?;
+    loop {
+        if !wait_applied(lab, i, &gtids, limit)? {
+            return Ok(false);
+        }
+        // What was in the socket still may have come in meanwhile.
+        let now = received(&mut lab.nodes[i])?;
+        if now == gtids {
+            return Ok(true);
+        }
+        gtids = now;
+    }
+}
+
+fn wait_applied(lab: &mut Lab, i: usize, gtids: &str, limit: Duration) -> Result<bool> {
+    let dialect = lab.program.dialect().clone();
     let gtids = gtids.replace('\n', "");
     let seconds = limit.as_secs().max(1).to_string();
     let sql = dialect.fill("wait_gtids", &[("gtids", &gtids), ("seconds", &seconds)]);

@@ -4,6 +4,7 @@
 //! CACHE/servers/NAME/server.toml   what it is: the folder is whole if and only if this exists
 //!                    root/         the unpacked files
 //!                    data/         an initialised data directory, copied for every node
+//! CACHE/servers/NAME/proxy.toml    the same of a proxy: see `proxies`
 //! ```
 //! Everything is built in a folder beside and renamed, so a half-finished one is never taken for
 //! a whole one.
@@ -14,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::catalogue::{Catalogue, Entry, Source};
+use super::catalogue::{Catalogue, Entry, Libraries, Source};
+use super::client::{Client, MVN, NPM};
 use super::program::{Kept, Program};
-use super::{apt, tarball, wrap};
+use super::{apt, maven, npm, tarball, wrap};
 use crate::error::{Mistake, Result, Tried, breakdown};
 
 /// The cache folder.
@@ -50,7 +52,7 @@ impl Cache {
         })
     }
 
-    fn folder(&self, name: &str) -> PathBuf {
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
         self.path.join("servers").join(name)
     }
 
@@ -143,7 +145,8 @@ impl Cache {
             let allowed = "letters, digits, `-`, `.` and `_`, not starting with a dot";
             return Err(Mistake::new(place, "--name", name, allowed).into());
         }
-        if catalogue.entry(name).is_some() || self.folder(name).exists() {
+        let is_known = catalogue.entry(name).is_some() || catalogue.proxy(name).is_some();
+        if is_known || self.folder(name).exists() {
             return Err(Mistake::new(place, "--name", name, "a name that is not taken yet").into());
         }
         self.build(catalogue, name, |part| {
@@ -213,16 +216,41 @@ fn finish(
 }
 
 fn fetch(entry: &Entry, part: &Path, say: &dyn Fn(&str)) -> Result<Kept> {
+    let (work, root) = (part.join("work"), part.join("root"));
+    let label = entry.source.label();
+    // Libraries go first: a server's own files are laid over them.
+    let beside = |client: Client, libraries: &Libraries| {
+        client.require()?;
+        let (suite, packages) = (&libraries.suite, &libraries.packages);
+        apt::fetch(suite, packages, &work.join("libraries"), &root, say)?;
+        say("downloading the server");
+        Result::Ok(())
+    };
     let origin = match &entry.source {
         Source::Apt { suite, packages } => {
-            let work = part.join("apt");
-            let origin = apt::fetch(suite, packages, &work, &part.join("root"), say)?;
-            let _ = fs::remove_dir_all(&work);
-            format!("{origin} ({})", entry.source.label())
+            let origin = apt::fetch(suite, packages, &work, &root, say)?;
+            format!("{origin} ({label})")
+        }
+        Source::Npm {
+            package,
+            files,
+            libraries,
+        } => {
+            beside(NPM, libraries)?;
+            format!("{} ({label})", npm::fetch(package, files, &work, &root)?)
+        }
+        Source::Maven {
+            artifact,
+            files,
+            libraries,
+        } => {
+            beside(MVN, libraries)?;
+            format!("{} ({label})", maven::fetch(artifact, files, &work, &root)?)
         }
         Source::Installed { program } => on_path(program)?.display().to_string(),
         Source::Tarball { file } => file.display().to_string(),
     };
+    let _ = fs::remove_dir_all(&work);
     Ok(Kept {
         name: entry.name.clone(),
         flavour: entry.flavour,

@@ -23,6 +23,19 @@ impl Version {
     }
 }
 
+/// Where files stand in what was fetched → where they belong below the server's root. Either may
+/// be a folder; a `.jar` on the way into what was fetched is entered like one.
+pub type Files = BTreeMap<String, String>;
+
+/// Packages of a Debian suite that are unpacked beside a server that was built elsewhere, so that
+/// it finds the libraries it was linked with.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
+pub struct Libraries {
+    /// `own` is the machine's own.
+    pub suite: String,
+    pub packages: Vec<String>,
+}
+
 /// How a server is had.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(tag = "source", rename_all = "lowercase")]
@@ -31,6 +44,18 @@ pub enum Source {
     Apt {
         suite: String,
         packages: Vec<String>,
+    },
+    /// A package of the npm registry; `package` may name a version: `NAME@VERSION`.
+    Npm {
+        package: String,
+        files: Files,
+        libraries: Libraries,
+    },
+    /// An artifact of a Maven repository: `GROUP:NAME:VERSION`.
+    Maven {
+        artifact: String,
+        files: Files,
+        libraries: Libraries,
     },
     /// A binary tarball that the user has.
     Tarball { file: PathBuf },
@@ -44,9 +69,16 @@ impl Source {
         match self {
             Source::Apt { suite, .. } if suite == "own" => "apt, own suite".into(),
             Source::Apt { suite, .. } => format!("apt {suite}"),
+            Source::Npm { .. } => "npm".into(),
+            Source::Maven { .. } => "maven".into(),
             Source::Tarball { file } => format!("tarball {}", file.display()),
             Source::Installed { program } => format!("installed {program}"),
         }
+    }
+
+    /// Whether a C library and its loader were unpacked with the server.
+    pub fn has_loader(&self) -> bool {
+        !matches!(self, Source::Tarball { .. } | Source::Installed { .. })
     }
 }
 
@@ -56,6 +88,22 @@ pub struct Entry {
     pub name: String,
     pub flavour: Flavour,
     pub about: String,
+    /// Where the source always delivers the same: what can be said before it was fetched.
+    pub version: Option<String>,
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// A proxy that can be had, and where its files are: candidates below its root, best first.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
+pub struct ProxyEntry {
+    pub name: String,
+    pub about: String,
+    pub program: Vec<String>,
+    pub plugins: Vec<String>,
+    pub libraries: Vec<String>,
+    /// The option with which it tells its version.
+    pub says_version: String,
     #[serde(flatten)]
     pub source: Source,
 }
@@ -104,6 +152,9 @@ struct Terms {
     #[serde(flatten)]
     scope: Scope,
     why: String,
+    /// It concerns the lab's own servers only, not what a commit costs.
+    #[serde(default)]
+    lab_only: bool,
     variables: Variables,
 }
 
@@ -120,6 +171,8 @@ struct Words {
 pub struct Catalogue {
     #[serde(rename = "server")]
     pub servers: Vec<Entry>,
+    #[serde(rename = "proxy")]
+    pub proxies: Vec<ProxyEntry>,
     layout: Vec<Layout>,
     can: Vec<Can>,
     terms: Vec<Terms>,
@@ -136,6 +189,11 @@ impl Catalogue {
     /// The entry of that name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.servers.iter().find(|entry| entry.name == name)
+    }
+
+    /// The proxy of that name.
+    pub fn proxy(&self, name: &str) -> Option<&ProxyEntry> {
+        self.proxies.iter().find(|entry| entry.name == name)
     }
 
     /// Where files of a flavour are looked for.
@@ -157,22 +215,32 @@ impl Catalogue {
             .collect()
     }
 
-    /// Names of the modes that the newest server of a flavour can do.
-    pub fn modes_of_newest(&self, flavour: Flavour) -> Vec<String> {
-        self.modes(flavour, &Version(vec![u32::MAX]), true)
+    /// Names of the modes that a server can do as far as is known before it was fetched: those of
+    /// its flavour's newest where the version is open.
+    pub fn modes_of_entry(&self, entry: &Entry) -> Vec<String> {
+        let newest = Version(vec![u32::MAX]);
+        let version = entry.version.as_deref().map_or(newest, Version::parse);
+        self.modes(entry.flavour, &version, true)
     }
 
     /// What is pinned on every server of that flavour and version, with the reasons.
     pub fn terms(&self, flavour: Flavour, version: &Version) -> Vec<(String, String, String)> {
-        let rows = self
-            .terms
-            .iter()
-            .filter(|row| row.scope.holds(flavour, version));
-        rows.flat_map(|row| {
-            let pairs = row.variables.iter();
-            pairs.map(|(name, value)| (name.clone(), value.clone(), row.why.clone()))
-        })
-        .collect()
+        triples(self.rows_of_terms(flavour, version))
+    }
+
+    /// The same without what concerns the lab's own servers only.
+    pub fn shared_terms(
+        &self,
+        flavour: Flavour,
+        version: &Version,
+    ) -> Vec<(String, String, String)> {
+        let rows = self.rows_of_terms(flavour, version);
+        triples(rows.filter(|row| !row.lab_only))
+    }
+
+    fn rows_of_terms(&self, flavour: Flavour, version: &Version) -> impl Iterator<Item = &Terms> {
+        let rows = self.terms.iter();
+        rows.filter(move |row| row.scope.holds(flavour, version))
     }
 
     /// What a server of that flavour and version calls things; later rows win.
@@ -192,6 +260,15 @@ impl Catalogue {
     }
 }
 
+/// Name, value and reason of each variable.
+fn triples<'t>(rows: impl Iterator<Item = &'t Terms>) -> Vec<(String, String, String)> {
+    rows.flat_map(|row| {
+        let pairs = row.variables.iter();
+        pairs.map(|(name, value)| (name.clone(), value.clone(), row.why.clone()))
+    })
+    .collect()
+}
+
 /// What one server calls things.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dialect {
@@ -209,9 +286,10 @@ impl Dialect {
         word.unwrap_or_else(|| panic!("catalogue.toml has no word `{key}` for {:?}", self.flavour))
     }
 
-    /// The word for `key`, if this server has the thing at all.
+    /// The word for `key`, if this server has the thing at all: an empty word says that it has not.
     pub fn optional(&self, key: &str) -> Option<&str> {
-        self.words.get(key).map(String::as_str)
+        let word = self.words.get(key).map(String::as_str);
+        word.filter(|word| !word.is_empty())
     }
 
     /// The template for `key` with `{name}` replaced by its value.
@@ -241,12 +319,30 @@ pub fn first_existing(root: &Path, candidates: &[String]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Proxy;
 
     #[test]
     fn builtin_catalogue_reads_and_has_a_layout_for_each_flavour() {
         let catalogue = Catalogue::builtin();
         for entry in &catalogue.servers {
             assert!(!catalogue.layout(entry.flavour).program.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_front_of_a_study_has_a_proxy() {
+        let catalogue = Catalogue::builtin();
+        let names: Vec<&str> = catalogue.proxies.iter().map(|e| &e.name[..]).collect();
+        let asked = [Proxy::Router, Proxy::Haproxy].map(Proxy::name);
+        assert_eq!(names, asked);
+        for entry in &catalogue.proxies {
+            assert!(catalogue.entry(&entry.name).is_none(), "{}", entry.name);
+            assert!(matches!(entry.source, Source::Apt { .. }), "{}", entry.name);
+            let text = toml::to_string(entry).expect("TOML");
+            assert_eq!(
+                toml::from_str::<ProxyEntry>(&text).expect("a proxy"),
+                *entry
+            );
         }
     }
 
@@ -283,6 +379,47 @@ mod tests {
         let modes = |text| catalogue.modes(Flavour::Mysql, &Version::parse(text), false);
         assert!(!modes("5.6.24").contains(&"group".to_owned()));
         assert!(modes("8.4.3").contains(&"group".to_owned()));
+    }
+
+    #[test]
+    fn old_servers_are_asked_for_nothing_that_they_do_not_know() {
+        let catalogue = Catalogue::builtin();
+        let known = |version: &str, word: &str| {
+            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version));
+            let terms = catalogue.terms(Flavour::Mysql, &Version::parse(version));
+            dialect.optional(word).is_some() || terms.iter().any(|(name, _, _)| name == word)
+        };
+        for (word, since) in [
+            ("gtid_settings", "5.6.24"),
+            ("appliers", "5.6.24"),
+            ("innodb_io_capacity_max", "5.6.24"),
+            ("innodb_flush_neighbors", "5.6.24"),
+            ("binlog_row_image", "5.6.24"),
+            ("binlog_checksum", "5.6.24"),
+            ("commit_order", "5.7.44"),
+            ("semisync_load_source", "5.7.44"),
+        ] {
+            let is_known = ["5.5.9", "5.6.24", "5.7.44"].map(|version| known(version, word));
+            assert_eq!(is_known, [false, since == "5.6.24", true], "{word}");
+        }
+        assert!(known("5.6.24", "bootstrap_scripts") && !known("5.7.44", "bootstrap_scripts"));
+    }
+
+    #[test]
+    fn modes_of_a_known_version_are_known_before_it_is_fetched() {
+        let catalogue = Catalogue::builtin();
+        let modes = |name| catalogue.modes_of_entry(catalogue.entry(name).expect("an entry"));
+        assert_eq!(modes("mysql-5.5"), ["single", "mirror", "quorum"]);
+        assert_eq!(modes("mysql-5.6"), ["single", "async", "mirror", "quorum"]);
+        assert!(modes("mysql").contains(&"group".to_owned()));
+    }
+
+    #[test]
+    fn what_is_kept_of_each_source_is_read_again() {
+        for entry in Catalogue::builtin().servers {
+            let text = toml::to_string(&entry).expect("TOML");
+            assert_eq!(toml::from_str::<Entry>(&text).expect("an entry"), entry);
+        }
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! Data directories: initialised once per server, copied for every node.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::apt::succeeded;
+use super::bootstrap;
 use super::cache::Cache;
-use super::catalogue::{Flavour, first_existing};
 use super::program::Program;
-use crate::error::{Result, Tried, breakdown};
+use crate::error::{Result, Tried};
 use crate::lab::node::drop_to_server_user;
 use crate::lab::sandbox::SERVER_UID;
 
@@ -22,7 +21,7 @@ pub const PASSWORD: &str = "acklab";
 pub const DATABASE: &str = "acklab";
 
 /// Statements that every new data directory gets: accounts, the load's database, the heartbeat.
-fn first_statements() -> Vec<String> {
+pub(super) fn first_statements() -> Vec<String> {
     [
         format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"),
         format!("GRANT ALL ON {DATABASE}.* TO '{USER}'@'%'"),
@@ -58,9 +57,9 @@ pub fn ensure(cache: &Cache, program: &Program, say: &dyn Fn(&str)) -> Result<()
     let _ = fs::remove_dir_all(&part);
     fs::create_dir_all(&part).tried(|| format!("make {}", part.display()))?;
     chown(&part, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
-    let outcome = match program.kept.flavour {
-        Flavour::Mysql => initialise_mysql(program, &part),
-        Flavour::Mariadb => initialise_mariadb(program, &part),
+    let outcome = match program.dialect().optional("bootstrap_scripts") {
+        Some(scripts) => bootstrap::run(program, scripts, &part),
+        None => initialise(program, &part),
     };
     if let Err(error) = outcome {
         let _ = fs::remove_dir_all(&part);
@@ -71,12 +70,14 @@ pub fn ensure(cache: &Cache, program: &Program, say: &dyn Fn(&str)) -> Result<()
     fs::rename(&part, &target).tried(|| format!("put {} in place", target.display()))
 }
 
-fn as_server_user(command: &mut Command) -> &mut Command {
+/// Whatever a new data directory is made by runs as the lab's own user.
+pub(super) fn as_server_user(command: &mut Command) -> &mut Command {
     drop_to_server_user(command);
     command.env("HOME", "/nonexistent")
 }
 
-fn initialise_mysql(program: &Program, data: &Path) -> Result<()> {
+/// Lets a server initialise its data directory by itself.
+fn initialise(program: &Program, data: &Path) -> Result<()> {
     let sql = data.with_extension("sql");
     let text: String = first_statements()
         .iter()
@@ -99,74 +100,6 @@ fn initialise_mysql(program: &Program, data: &Path) -> Result<()> {
     let output = output.tried(|| format!("initialise {}", program.kept.name))?;
     let _ = fs::remove_file(&sql);
     succeeded(&output, &format!("initialise {}", program.kept.name))
-}
-
-fn initialise_mariadb(program: &Program, data: &Path) -> Result<()> {
-    let tried = || format!("initialise {}", program.kept.name);
-    let script = mariadb_script(program)?;
-    let mut command = program.command("--no-defaults");
-    command
-        .arg("--bootstrap")
-        .arg(format!("--datadir={}", data.display()));
-    command.args(["--loose-wsrep-on=OFF", "--innodb-flush-log-at-trx-commit=0"]);
-    for (name, value, _) in &program.terms {
-        if name.starts_with("innodb_log_file") {
-            command.arg(format!("--{name}={value}"));
-        }
-    }
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let log = File::create(data.with_extension("log")).tried(tried)?;
-    command.stderr(log.try_clone().tried(tried)?).stdout(log);
-    let mut child = as_server_user(&mut command).spawn().tried(tried)?;
-    let mut stdin = child
-        .stdin
-        .take()
-        .ok_or_else(|| breakdown(tried(), "no standard input"))?;
-    let written = stdin.write_all(script.as_bytes());
-    drop(stdin);
-    let mut output = child.wait_with_output().tried(tried)?;
-    output.stdout = fs::read(data.with_extension("log")).unwrap_or_default();
-    let _ = fs::remove_file(data.with_extension("log"));
-    succeeded(&output, &tried())?;
-    written.tried(tried)?;
-    if data.join("acklab_lab").is_dir() {
-        return Ok(());
-    }
-    output.status = std::process::ExitStatus::default();
-    let log = String::from_utf8_lossy(&output.stdout).into_owned();
-    Err(breakdown(
-        tried(),
-        format!("its bootstrap ended early: {log}"),
-    ))
-}
-
-/// What `mariadb-install-db` feeds to a bootstrapping server, then our own statements.
-fn mariadb_script(program: &Program) -> Result<String> {
-    let folders = ["usr/share/mariadb", "usr/share/mysql", "share"].map(str::to_owned);
-    let mut script = String::from(
-        "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n\
-         SET @skip_auth_anonymous=1;\n",
-    );
-    for part in ["system_tables", "performance_tables", "system_tables_data"] {
-        let names = ["mariadb", "mysql"].map(|brand| format!("{brand}_{part}.sql"));
-        let candidates: Vec<String> = folders
-            .iter()
-            .flat_map(|folder| names.iter().map(move |name| format!("{folder}/{name}")))
-            .collect();
-        let path = first_existing(&program.root, &candidates)
-            .ok_or_else(|| breakdown(format!("find {part} of {}", program.kept.name), "no file"))?;
-        let text = fs::read_to_string(&path).tried(|| format!("read {}", path.display()))?;
-        script += &text;
-        script += "\n";
-    }
-    script += "FLUSH PRIVILEGES;\n";
-    for statement in first_statements() {
-        script += &format!("{statement};\n");
-    }
-    Ok(script)
 }
 
 /// Copies a data directory for a node, sharing blocks where the file system can.

@@ -32,6 +32,8 @@ pub struct Program {
     /// Root of the unpacked files; `/` for an installed server.
     pub root: PathBuf,
     pub galera: Option<PathBuf>,
+    /// Where scripts for a new data directory may be, best first.
+    pub scripts: Vec<PathBuf>,
     libraries: Vec<PathBuf>,
     dialect: Dialect,
     pub terms: Vec<(String, String, String)>,
@@ -53,20 +55,17 @@ impl Program {
                 status,
             ));
         };
-        let unpacked = matches!(kept.source, Source::Apt { .. });
+        let has_loader = kept.source.has_loader();
         let libraries = library_folders(root, &layout.libraries);
+        let base = match kept.source {
+            Source::Apt { .. } => root.join("usr"),
+            _ => root.to_owned(),
+        };
         let place = [
             ("plugin-dir", find(&layout.plugins)),
             ("lc-messages-dir", find(&layout.messages)),
             ("character-sets-dir", find(&layout.charsets)),
-            (
-                "basedir",
-                Some(if unpacked {
-                    root.join("usr")
-                } else {
-                    root.to_owned()
-                }),
-            ),
+            ("basedir", Some(base)),
         ];
         let option = |(name, path): &(&str, Option<PathBuf>)| {
             path.as_ref()
@@ -75,8 +74,9 @@ impl Program {
         let galera = find(&layout.galera);
         let version = Version::parse(&kept.version);
         Ok(Program {
-            argv: through_loader(root, &server, &libraries, unpacked),
+            argv: through_loader(root, &server, &libraries, has_loader),
             place: place.iter().filter_map(option).collect(),
+            scripts: layout.messages.iter().map(|path| root.join(path)).collect(),
             root: root.to_owned(),
             libraries,
             dialect: catalogue.dialect(kept.flavour, &version),
@@ -107,8 +107,9 @@ impl Program {
 
     /// Any other program of the same server (its client, its slap), run with its own libraries.
     pub fn tool(&self, path: &Path) -> Command {
-        let unpacked = matches!(self.kept.source, Source::Apt { .. });
-        self.command_of(&through_loader(&self.root, path, &self.libraries, unpacked))
+        let has_loader = self.kept.source.has_loader();
+        let argv = through_loader(&self.root, path, &self.libraries, has_loader);
+        self.command_of(&argv)
     }
 
     fn command_of(&self, argv: &[String]) -> Command {
@@ -147,14 +148,19 @@ fn version_in(text: &str) -> Option<String> {
 }
 
 /// Folders of libraries that exist, with those directly below them that hold more.
-fn library_folders(root: &Path, candidates: &[String]) -> Vec<PathBuf> {
+pub(super) fn library_folders(root: &Path, candidates: &[String]) -> Vec<PathBuf> {
     let paths = candidates.iter().map(|candidate| root.join(candidate));
     paths.filter(|path| path.is_dir()).collect()
 }
 
-/// An unpacked server runs through the loader that came with it, so that the machine's own C
-/// library does not matter; any other runs as it is.
-fn through_loader(root: &Path, program: &Path, libs: &[PathBuf], unpacked: bool) -> Vec<String> {
+/// A server that brought a loader runs through it, so that the machine's own C library does not
+/// matter; any other runs as it is.
+pub(super) fn through_loader(
+    root: &Path,
+    program: &Path,
+    libs: &[PathBuf],
+    has_loader: bool,
+) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
     let candidates = [
         "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
@@ -163,7 +169,7 @@ fn through_loader(root: &Path, program: &Path, libs: &[PathBuf], unpacked: bool)
         "lib/aarch64-linux-gnu/ld-linux-aarch64.so.1",
     ]
     .map(str::to_owned);
-    match first_existing(root, &candidates).filter(|_| unpacked) {
+    match first_existing(root, &candidates).filter(|_| has_loader) {
         None => vec![text(program)],
         Some(loader) => {
             let path: Vec<String> = libs.iter().map(|lib| text(lib)).collect();

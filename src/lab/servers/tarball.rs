@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::apt::succeeded;
 use super::catalogue::{Catalogue, Flavour, first_existing};
@@ -13,11 +13,7 @@ use crate::error::{Mistake, Result, Tried};
 /// # Errors
 /// A mistake if the file cannot be read or is no tarball.
 pub fn unpack(file: &Path, root: &Path) -> Result<()> {
-    fs::create_dir_all(root).tried(|| format!("make {}", root.display()))?;
-    let mut command = Command::new("tar");
-    command.arg("-xf").arg(file).arg("-C").arg(root);
-    let output = command.arg("--strip-components=1").output();
-    let output = output.tried(|| "run tar".into())?;
+    let output = untar(file, root)?;
     succeeded(&output, "unpack").map_err(|_| {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         let given = format!(
@@ -28,6 +24,15 @@ pub fn unpack(file: &Path, root: &Path) -> Result<()> {
         let allowed = "a binary tarball of MySQL, Percona Server or MariaDB (.tar.gz, .tar.xz)";
         Mistake::new("acklab servers add", "FILE", &given, allowed).into()
     })
+}
+
+/// Runs tar; its output tells whether it could unpack.
+pub fn untar(file: &Path, root: &Path) -> Result<Output> {
+    fs::create_dir_all(root).tried(|| format!("make {}", root.display()))?;
+    let mut command = Command::new("tar");
+    command.arg("-xf").arg(file).arg("-C").arg(root);
+    let output = command.arg("--strip-components=1").output();
+    output.tried(|| "run tar".into())
 }
 
 /// Which flavour's server lies below `root`.

@@ -31,7 +31,8 @@ pub fn wrap_tools(program: &Program) -> Result<()> {
     Ok(())
 }
 
-fn is_elf(path: &Path) -> bool {
+/// Whether a file is a program or a library.
+pub fn is_elf(path: &Path) -> bool {
     let mut magic = [0u8; 4];
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && magic == *b"\x7fELF"

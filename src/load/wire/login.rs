@@ -11,6 +11,7 @@ use mysql_common::proto::MySerialize;
 
 use super::answer::{Ended, failed};
 use super::frame::{Packet, begin_packet, finish_packet};
+use crate::lab::endpoint::Secret;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const MAX_PACKET_BYTES: u32 = 0x4000_0000;
@@ -27,7 +28,7 @@ const PUBLIC_KEY_REQUEST: u8 = 0x02;
 #[derive(Debug, Clone)]
 pub struct Account {
     pub user: String,
-    pub password: String,
+    pub password: Secret,
     /// May be empty: no current database.
     pub database: String,
     pub tls: bool,
@@ -231,12 +232,15 @@ mod tests {
 
     use super::*;
 
+    /// Where the upper half of the capabilities stands in a greeting of version `9.9.9`: behind
+    /// protocol, version, id, nonce, zero, lower half, collation and status.
+    const UPPER_CAPABILITIES: usize = 1 + 6 + 4 + 8 + 1 + 2 + 1 + 2;
     const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 
     fn account(password: &str, tls: bool) -> Account {
         Account {
             user: "u".to_owned(),
-            password: password.to_owned(),
+            password: password.into(),
             database: "d".to_owned(),
             tls,
         }
@@ -312,6 +316,33 @@ mod tests {
             deprecate_eof: true,
         };
         assert_eq!(feed(&mut login, &open, 2, &[0, 0, 0, 2, 0, 0, 0]), done);
+    }
+
+    /// MySQL 5.5.9 leaves out the zero behind the plugin's name, knows no end of EOF packets; one
+    /// before it names no plugin at all.
+    #[test]
+    fn old_greetings_are_answered() {
+        let account = account("pw", false);
+        let mut unended = greeting("mysql_native_password");
+        assert_eq!(
+            unended.pop(),
+            Some(0),
+            "the name of the plugin ends the greeting"
+        );
+        unended[UPPER_CAPABILITIES + 1] &= !0x01;
+        let mut nameless = unended[..unended.len() - "mysql_native_password".len()].to_vec();
+        nameless[UPPER_CAPABILITIES] &= !0x08;
+        for old in [unended, nameless] {
+            let mut login = Login::default();
+            let Step::Send(sent) = feed(&mut login, &account, 0, &old) else {
+                panic!("nothing sent");
+            };
+            assert_eq!(proof_of(&sent), scramble_native(NONCE, b"pw").unwrap());
+            let done = Step::Done {
+                deprecate_eof: false,
+            };
+            assert_eq!(feed(&mut login, &account, 2, &[0, 0, 0, 2, 0, 0, 0]), done);
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Slap {
             write_number,
             number_of_queries,
             iterations,
+            ..
         } = *workload
         else {
             return None;
@@ -69,16 +70,23 @@ impl Slap {
         self.autoincrement || self.load != MysqlslapLoad::Key
     }
 
-    /// The statements that drop, make and fill the schema before an iteration.
-    pub fn reload(&self, seed: u64) -> Vec<String> {
+    /// The statements that drop, make and fill the schema before an iteration. Where all must stay
+    /// in a database of one's own, it is the table alone.
+    pub fn reload(&self, seed: u64, own: Option<&str>) -> Vec<String> {
         let mut draws = Draws::new(seed, u64::MAX);
         let rows: Vec<String> = (0..UNIQUE_ROWS).map(|_| self.insert(&mut draws)).collect();
-        let mut all = vec![
-            format!("DROP SCHEMA IF EXISTS `{SCHEMA}`"),
-            format!("CREATE SCHEMA `{SCHEMA}`"),
-            format!("USE `{SCHEMA}`"),
-            self.create_table(),
-        ];
+        let mut all = match own {
+            Some(own) => vec![
+                format!("USE `{own}`"),
+                "DROP TABLE IF EXISTS `t1`".to_owned(),
+            ],
+            None => vec![
+                format!("DROP SCHEMA IF EXISTS `{SCHEMA}`"),
+                format!("CREATE SCHEMA `{SCHEMA}`"),
+                format!("USE `{SCHEMA}`"),
+            ],
+        };
+        all.push(self.create_table());
         // The tool counts its CREATE TABLE among the writes.
         let count = self.write_number.saturating_sub(1) as usize;
         all.extend(rows.into_iter().cycle().take(count));
@@ -266,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_reload_makes_one_row_less_than_asked() {
-        let reload = slap(MysqlslapLoad::Mixed, true).reload(5);
+        let reload = slap(MysqlslapLoad::Mixed, true).reload(5, None);
         let expected = "CREATE TABLE `t1` (id serial,intcol1 INT(32) ,intcol2 INT(32) ,\
             charcol1 VARCHAR(128))";
         assert_eq!(reload[3], expected);
@@ -274,7 +282,20 @@ mod tests {
         // Ten distinct rows, over and over.
         assert_eq!(reload[4], reload[14]);
         assert_ne!(reload[4], reload[5]);
-        assert_eq!(reload, slap(MysqlslapLoad::Mixed, true).reload(5));
+        assert_eq!(reload, slap(MysqlslapLoad::Mixed, true).reload(5, None));
+    }
+
+    #[test]
+    fn a_guests_reload_stays_in_its_own_database() {
+        let reload = |own| slap(MysqlslapLoad::Mixed, true).reload(5, own);
+        let guest = reload(Some("acklab_x"));
+        assert_eq!(guest[..2], ["USE `acklab_x`", "DROP TABLE IF EXISTS `t1`"]);
+        assert!(
+            !guest
+                .iter()
+                .any(|sql| sql.contains("SCHEMA") || sql.contains(SCHEMA))
+        );
+        assert_eq!(guest[2..], reload(None)[3..]);
     }
 
     #[test]

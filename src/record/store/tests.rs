@@ -5,8 +5,13 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::plan::Cell;
-use crate::record::{Host, Lag, LinkTraffic};
-use crate::study::{Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Workload};
+use crate::record::trial::{Cut, Series};
+use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
+use crate::study::fault::{Durability, Fault, Leaves};
+use crate::study::{
+    Disk, Disks, Distances, ImagePlace, Images, Mode, ModeSpec, Network, Study, Sweep,
+    SysbenchLoad, Workload,
+};
 
 fn single() -> ModeSpec {
     ModeSpec {
@@ -17,9 +22,15 @@ fn single() -> ModeSpec {
         appliers: 4,
         binary_log: true,
         spread: false,
+        front: None,
+        memory_bytes: None,
         baseline: None,
         variables: [].into(),
         node_variables: [].into(),
+        varied: None,
+        endpoint: None,
+        tls: None,
+        price_usd_per_hour: None,
     }
 }
 
@@ -35,11 +46,21 @@ fn cell(number: u32) -> Cell {
         mode: 0,
         workload,
         connections: number + 1,
+        rate_per_s: None,
         distances: Distances {
             label: "0.25 ms".into(),
             pairs: vec![("a".into(), "b".into(), Duration::from_micros(250))],
+            ..Distances::default()
         },
+        disks: Some(Disks {
+            label: "flush 0 ms".into(),
+            all: Disk::default(),
+            by_site: [].into(),
+        }),
         client_site: "a".into(),
+        measure: None,
+        rounds: None,
+        watch_after: None,
     }
 }
 
@@ -48,6 +69,7 @@ fn header() -> Header {
         study: Study {
             name: "small".into(),
             title: "A small study".into(),
+            article: Some("clouds-2015".into()),
             seed: u64::MAX,
             rounds: 2,
             warmup: Duration::from_millis(1500),
@@ -61,8 +83,18 @@ fn header() -> Header {
             },
             tls: false,
             my_cnf: None,
+            power_cuts: 2,
+            power_cut_modes: vec![],
+            handshakes: false,
+            images: Some(Images {
+                place: ImagePlace::Memory,
+                bytes: 1 << 30,
+            }),
             modes: vec![single()],
+            screens: vec![],
             sweeps: vec![],
+            quick: None,
+            is_quick: false,
         },
         study_text: "name = \"small\"".into(),
         cells: (0..2).map(cell).collect(),
@@ -80,6 +112,8 @@ fn header() -> Header {
         servers: vec![],
         labs: vec![],
         remarks: vec![],
+        endpoints: vec![],
+        file_system: Some("ext4".into()),
     }
 }
 
@@ -108,8 +142,96 @@ fn measurement(round: u32, cell: usize) -> Measurement {
         errors: [(1213, 4)].into(),
         lag: vec![lag],
         links: vec![link],
+        disks_got: vec![DiskGot {
+            node: "a".into(),
+            flush_us_before: 240.5,
+            ..DiskGot::default()
+        }],
+        disks: vec![DiskUse {
+            node: "a".into(),
+            flushes: 300,
+            ..DiskUse::default()
+        }],
+        degraded: vec![Degraded {
+            from_ms: 500,
+            to_ms: None,
+        }],
         ..Measurement::default()
     }
+}
+
+/// Takes keys out of a JSON document, at any depth.
+fn without(value: &mut serde_json::Value, keys: &[&str]) {
+    match value {
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| without(item, keys)),
+        serde_json::Value::Object(object) => {
+            object.retain(|key, _| !keys.contains(&key.as_str()));
+            object.values_mut().for_each(|inner| without(inner, keys));
+        }
+        _ => {}
+    }
+}
+
+fn without_disks(text: &str) -> String {
+    let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+    let new = ["images", "disks", "disks_got", "degraded", "file_system"];
+    without(&mut value, &new);
+    value.to_string()
+}
+
+/// Makes a record what acklab wrote before it knew disks.
+fn grow_old(path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let header: String = connection
+        .query_row("SELECT header FROM run", [], |row| row.get(0))
+        .unwrap();
+    let body: String = connection
+        .query_row("SELECT body FROM measurement", [], |row| row.get(0))
+        .unwrap();
+    let (old_header, old_body) = (without_disks(&header), without_disks(&body));
+    assert!(old_header != header && old_body != body);
+    connection
+        .execute("UPDATE run SET header = ?1", [old_header])
+        .unwrap();
+    connection
+        .execute("UPDATE measurement SET body = ?1", [old_body])
+        .unwrap();
+}
+
+#[test]
+fn a_record_from_before_there_were_disks_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old");
+    let mut header = header();
+    header.study.sweeps.push(Sweep {
+        workloads: vec![],
+        connections: vec![1],
+        rates_per_s: vec![],
+        distances: vec![],
+        disks: vec![],
+        client_sites: vec![],
+        modes: vec![],
+        measure: None,
+        rounds: None,
+        watch_after: None,
+    });
+    let mut store = Store::create(&path, &header).unwrap();
+    store.append(&measurement(0, 1)).unwrap();
+    drop(store);
+    grow_old(&path);
+    let record = Record::open(&path).unwrap();
+    header.study.images = None;
+    header.file_system = None;
+    header.cells.iter_mut().for_each(|cell| cell.disks = None);
+    assert_eq!(record.header, header);
+    let expected = Measurement {
+        disks_got: vec![],
+        disks: vec![],
+        degraded: vec![],
+        ..measurement(0, 1)
+    };
+    assert_eq!(record.measurements, [expected]);
 }
 
 fn given(error: Error) -> String {
@@ -134,12 +256,61 @@ fn what_was_kept_is_read_back() {
     let mut later = header();
     later.remarks.push("All nodes share one journal.".into());
     store.update_header(&later).unwrap();
+    let series = Series {
+        durability: Durability::LOOSE,
+        fault: Fault::Kill,
+        cuts: vec![Cut {
+            present: [3, 5].into(),
+            recovery: Duration::from_millis(900),
+            ..Cut::default()
+        }],
+    };
+    store.append_series(0, &series).unwrap();
+    assert!(store.append_series(0, &series).is_err(), "it has one");
+    let another = Series {
+        fault: Fault::NodeLoss {
+            leaves: Leaves::Nothing,
+        },
+        ..series.clone()
+    };
+    store.append_series(0, &another).unwrap();
+    assert!(store.append_series(0, &another).is_err(), "it has one");
     store.finish().unwrap();
     let record = Record::open(&path).unwrap();
+    assert_eq!(record.series, [(0, vec![series, another])].into());
     assert_eq!(record.header, later);
     assert_eq!(record.measurements, [measurement(0, 0), measurement(0, 1)]);
     assert!(record.finished);
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "one file");
+}
+
+/// A mode had one series at most, and its index was the row's key.
+#[test]
+fn a_series_of_an_older_record_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    store.append(&measurement(0, 0)).unwrap();
+    let series = Series {
+        durability: Durability::STRICT,
+        fault: Fault::PowerCut(Leaves::Nothing),
+        cuts: vec![],
+    };
+    store.append_series(0, &series).unwrap();
+    drop(store);
+    let connection = Connection::open(&path).unwrap();
+    let fault = "SELECT fault FROM series";
+    let fault: String = connection.query_row(fault, [], |row| row.get(0)).unwrap();
+    assert_eq!(fault, "power-cut");
+    let older = "CREATE TABLE older (mode INTEGER PRIMARY KEY, body TEXT NOT NULL);
+                 INSERT INTO older SELECT mode, body FROM series;
+                 DROP TABLE series;
+                 ALTER TABLE older RENAME TO series;";
+    connection.execute_batch(older).unwrap();
+    assert_eq!(
+        Record::open(&path).unwrap().series,
+        [(0, vec![series])].into()
+    );
 }
 
 #[test]
@@ -264,7 +435,7 @@ fn what_is_no_record_is_a_mistake_that_names_the_file() {
     other
         .pragma_update(None, "user_version", SCHEMA_VERSION + 1)
         .unwrap();
-    assert!(message().contains("schema version 2"), "{}", message());
+    assert!(message().contains("schema version 3"), "{}", message());
     other
         .pragma_update(None, "user_version", SCHEMA_VERSION)
         .unwrap();

@@ -2,18 +2,31 @@
 //!
 //! Keys, units and defaults are described for people in `docs/study.md`.
 
+mod axes;
+mod copies;
+mod disks;
+mod endpoints;
+mod fronts;
+mod labels;
 mod modes;
+mod quick;
 mod sweeps;
+mod vary;
 pub mod walk;
 mod workloads;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::articles::article_keys;
 use super::capabilities::Capabilities;
+use super::fault::{Fault, Leaves};
 use super::{Mode, Network, Study, limits, units};
 use crate::error::Result;
 use walk::{Document, Node, Table, one_of_names, syntax};
+
+/// Words that stand where a site's name can, and mean something else there.
+const TAKEN: [&str; 6] = ["label", "client", "read", "write", "flush", "iops"];
 
 /// Reads the file of a given name as text; the error says what is wrong with it.
 pub type ReadFile<'a> = dyn Fn(&str) -> std::result::Result<String, String> + 'a;
@@ -48,24 +61,26 @@ fn study(
         .unwrap_or(&name)
         .to_owned();
     let sites = sites(table);
-    let modes = modes(table, capabilities, &sites);
-    let workloads = own_workloads(table);
-    let has_group = modes
-        .iter()
-        .any(|spec| matches!(spec.mode, Mode::Group { .. } | Mode::GroupMulti { .. }));
-    let around = sweeps::Surroundings {
-        sites: &sites,
-        workloads: &workloads,
-        has_group,
+    let modes = modes(table, capabilities, &sites, read_file);
+    let is_of_endpoints = modes.iter().any(|spec| spec.mode == Mode::Endpoint);
+    let sites = match is_of_endpoints {
+        true => vec![endpoints::SITE.to_owned()],
+        false => sites,
     };
-    let sweeps = table.need("sweep", "at least one [[sweep]] must be given");
-    let sweeps = sweeps::read(
-        &sweeps.map(|node| node.tables()).unwrap_or_default(),
-        &around,
-    );
-    let study = Study {
+    if is_of_endpoints {
+        endpoints::check_study(table);
+    }
+    let (modes, screens) = vary::read(table, modes);
+    let disk = disks::of_study(table, &sites);
+    let (mut sweeps, only) = sweeps(table, &sites, &modes, disk.as_ref());
+    let images = images(table, disk, &modes, &mut sweeps);
+    let (sweeps, short) = quick::split(table, sweeps, &only);
+    let cut_modes = power_cut_modes(table, &modes, &sites);
+    let cuts = power_cuts(table, (&modes, &cut_modes), &sites, images.is_some());
+    let mut study = Study {
         name,
         title,
+        article: table.get("article").and_then(|node| article(&node)),
         seed: table
             .get("seed")
             .and_then(|node| node.whole(limits::SEED))
@@ -77,22 +92,83 @@ fn study(
         warmup: time(table, "warmup", limits::WARMUP, Duration::from_millis(500)),
         measure: time(table, "measure", limits::MEASURE, Duration::from_secs(2)),
         network: network(table),
-        tls: table
-            .get("tls")
-            .and_then(|node| node.flag())
-            .unwrap_or(false),
+        tls: match is_of_endpoints {
+            true => modes.iter().all(has_tls),
+            false => is_on(table, "tls"),
+        },
         my_cnf: table
             .get("my_cnf")
             .and_then(|node| my_cnf(&node, read_file)),
+        images,
+        power_cuts: cuts,
+        power_cut_modes: cut_modes,
+        handshakes: is_on(table, "handshakes"),
         sites,
         modes,
+        screens,
         sweeps,
+        quick: None,
+        is_quick: false,
     };
+    study.quick = quick::read(table, &study, short);
     table.finish();
     if let Err(advice) = check_length(&study) {
         table.wrong("", &advice);
     }
     study
+}
+
+/// A flag that is off if it is not given.
+fn is_on(table: &Table<'_>, key: &str) -> bool {
+    let flag = table.get(key).and_then(|node| node.flag());
+    flag.unwrap_or(false)
+}
+
+fn has_tls(spec: &super::ModeSpec) -> bool {
+    let endpoint = spec.endpoint.as_ref();
+    endpoint.is_some_and(|endpoint| endpoint.tls.is_on())
+}
+
+/// How often power is lost after the last round.
+fn power_cuts(
+    table: &Table<'_>,
+    (modes, chosen): (&[super::ModeSpec], &[String]),
+    sites: &[String],
+    are_emulated: bool,
+) -> u32 {
+    let Some(node) = table.get("power_cuts") else {
+        return 0;
+    };
+    if node.as_integer() != Some(0) && !are_emulated {
+        node.wrong("needs emulated disks: say `disk` or `images`");
+    }
+    let cuts = node.count(limits::POWER_CUTS).unwrap_or(0);
+    let is_meant =
+        |spec: &&super::ModeSpec| cuts > 0 && (chosen.is_empty() || chosen.contains(&spec.label));
+    for spec in modes.iter().filter(is_meant) {
+        if let Err(why) = Fault::of_power(spec, sites, Leaves::Nothing) {
+            node.wrong(&format!("of {}: {why}", spec.label));
+        }
+    }
+    cuts
+}
+
+/// Labels of the modes that power is cut of; none means all that can lose it.
+fn power_cut_modes(table: &Table<'_>, modes: &[super::ModeSpec], sites: &[String]) -> Vec<String> {
+    let Some(node) = table.get("power_cut_modes") else {
+        return vec![];
+    };
+    if table.get("power_cuts").is_none() {
+        node.wrong("chooses of which modes power is cut: give power_cuts too");
+    }
+    let chosen = quick::named(&node, modes);
+    for spec in modes.iter().filter(|spec| chosen.contains(&spec.label)) {
+        let losses = Fault::of_power(spec, sites, Leaves::Nothing);
+        if losses.is_ok_and(|losses| losses.is_empty()) {
+            node.wrong(&format!("nobody could take over from {}", spec.label));
+        }
+    }
+    chosen
 }
 
 /// The study's name; if none is given, its file's without folder and ending.
@@ -111,6 +187,12 @@ fn name(table: &Table<'_>, file: &str) -> String {
         .to_owned()
 }
 
+fn article(node: &Node<'_>) -> Option<String> {
+    let keys = article_keys();
+    let choices: Vec<(&str, String)> = keys.iter().map(|key| (&key[..], key.clone())).collect();
+    node.one_of(&choices)
+}
+
 fn sites(table: &Table<'_>) -> Vec<String> {
     let Some(node) = table.get("sites") else {
         return ["a", "b", "c"].map(str::to_owned).to_vec();
@@ -122,7 +204,7 @@ fn sites(table: &Table<'_>) -> Vec<String> {
         // Site names become names of nodes and devices, which the kernel keeps short.
         if !(1..=8).contains(&name.len()) || !name.chars().all(is_plain) {
             node.wrong("must be 1 to 8 lower-case letters or digits");
-        } else if ["label", "client"].contains(&name) {
+        } else if TAKEN.contains(&name) {
             node.wrong("is a word with a meaning of its own; choose another");
         } else if sites.iter().any(|site| site == name) {
             node.wrong("is given twice");
@@ -188,7 +270,12 @@ fn my_cnf(node: &Node<'_>, read_file: &ReadFile<'_>) -> Option<String> {
     }
 }
 
-fn modes(table: &Table<'_>, capabilities: &Capabilities, sites: &[String]) -> Vec<super::ModeSpec> {
+fn modes(
+    table: &Table<'_>,
+    capabilities: &Capabilities,
+    sites: &[String],
+    read_file: &ReadFile<'_>,
+) -> Vec<super::ModeSpec> {
     let tables = table.need("mode", "at least one [[mode]] must be given");
     let tables = tables.map(|node| node.tables()).unwrap_or_default();
     modes::read(
@@ -196,8 +283,57 @@ fn modes(table: &Table<'_>, capabilities: &Capabilities, sites: &[String]) -> Ve
         &modes::Surroundings {
             capabilities,
             sites,
+            read_file,
         },
     )
+}
+
+fn sweeps(
+    table: &Table<'_>,
+    sites: &[String],
+    modes: &[super::ModeSpec],
+    disk: Option<&disks::Layer>,
+) -> (Vec<super::Sweep>, Vec<Option<quick::Only>>) {
+    let is_group = |mode: &Mode| matches!(mode, Mode::Group { .. } | Mode::GroupMulti { .. });
+    let around = sweeps::Surroundings {
+        sites,
+        workloads: &own_workloads(table),
+        has_group: modes.iter().any(|spec| is_group(&spec.mode)),
+        copies_rtt_max: modes.iter().filter_map(copies_rtt_max).min(),
+        is_of_endpoints: modes.iter().any(|spec| spec.mode == Mode::Endpoint),
+        disk,
+        modes,
+    };
+    let tables = table.need("sweep", "at least one [[sweep]] must be given");
+    let tables = tables.map(|node| node.tables()).unwrap_or_default();
+    let only = tables.iter().map(quick::only).collect();
+    (sweeps::read(&tables, &around), only)
+}
+
+/// A mirror's copy must answer before its timeout; of a quorum there is none.
+fn copies_rtt_max(spec: &super::ModeSpec) -> Option<Duration> {
+    match spec.mode {
+        Mode::Mirror { timeout, .. } => Some((timeout / 2).min(limits::COPIES_RTT_MAX)),
+        Mode::Quorum { .. } => Some(limits::COPIES_RTT_MAX),
+        _ => None,
+    }
+}
+
+/// Equal terms for all: as soon as one disk must be emulated, all are, in every sweep.
+fn images(
+    table: &Table<'_>,
+    disk: Option<disks::Layer>,
+    modes: &[super::ModeSpec],
+    sweeps: &mut [super::Sweep],
+) -> Option<super::Images> {
+    let has_copies = modes.iter().any(|spec| spec.mode.family().copies_volume());
+    let is_asked = disk.is_some() || sweeps.iter().any(|sweep| !sweep.disks.is_empty());
+    let images = disks::images(table, is_asked || has_copies)?;
+    let plain = disks::alone(&disk.unwrap_or_default());
+    for sweep in sweeps.iter_mut().filter(|sweep| sweep.disks.is_empty()) {
+        sweep.disks.push(plain.clone());
+    }
+    Some(images)
 }
 
 fn own_workloads(table: &Table<'_>) -> BTreeMap<String, Option<super::Workload>> {
@@ -212,17 +348,26 @@ fn own_workloads(table: &Table<'_>) -> BTreeMap<String, Option<super::Workload>>
 
 /// Says what a study that nobody could wait for would take.
 pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
-    let points = |sweep: &super::Sweep| {
+    let cells_of = |sweep: &super::Sweep| {
         let axes = [
             sweep.workloads.len(),
             sweep.connections.len(),
+            sweep.rates_per_s.len().max(1),
             sweep.distances.len(),
+            sweep.disks.len().max(1),
         ];
-        axes.iter().product::<usize>() * sweep.client_sites.len()
+        let modes = study.modes.iter();
+        let modes = modes.filter(|spec| sweep.has_mode(&spec.label)).count();
+        axes.iter().product::<usize>() * sweep.client_sites.len() * modes
     };
-    let cells = study.modes.len() * study.sweeps.iter().map(points).sum::<usize>();
-    let window_s = (study.warmup + study.measure).as_secs_f64();
-    let whole_s = cells as f64 * f64::from(study.rounds) * window_s;
+    let cells = study.sweeps.iter().map(cells_of).sum::<usize>();
+    let span_s = |sweep: &super::Sweep| {
+        let window = study.warmup + sweep.measure.unwrap_or(study.measure);
+        let window = window + sweep.watch_after.unwrap_or_default();
+        let rounds = sweep.rounds.unwrap_or(study.rounds).min(study.rounds);
+        cells_of(sweep) as f64 * f64::from(rounds) * window.as_secs_f64()
+    };
+    let whole_s: f64 = study.sweeps.iter().map(span_s).sum();
     if cells <= limits::CELLS && whole_s <= limits::STUDY.as_secs_f64() {
         return Ok(());
     }
@@ -238,7 +383,7 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
 }
 
 /// The advice for a built-in study's name that is not known.
-pub(super) fn no_such_study(name: &str) -> String {
+pub fn no_such_study(name: &str) -> String {
     one_of_names(name, &super::builtin_names())
 }
 

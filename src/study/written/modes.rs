@@ -2,37 +2,49 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ReadFile;
+use super::axes::Axes;
+use super::copies::{self, Copies};
+use super::endpoints::{self, ENDPOINT};
 use super::walk::{Node, Table, one_of_names};
+use super::{fronts, labels};
 use crate::study::capabilities::{Capabilities, Capability, Flavour};
-use crate::study::{Consistency, Mode, ModeSpec, Variables, WaitPoint, limits, slug, units};
+use crate::study::{Consistency, Mode, ModeSpec, Variables, WaitPoint, limits, slug};
 
 /// Nodes of a mode that replicates, if the study does not say.
-const DEFAULT_NODES: u32 = 3;
+pub(super) const DEFAULT_NODES: u32 = 3;
 /// Parallel applier threads, if the study does not say.
-const DEFAULT_APPLIERS: u32 = 4;
+pub(super) const DEFAULT_APPLIERS: u32 = 4;
 /// Semi-synchronous timeout, if the study does not say: the servers' own.
-const DEFAULT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+pub(super) const DEFAULT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Group consistency, if the study does not say. Pinned: servers' own default changed with 8.4.
-const DEFAULT_CONSISTENCY: Consistency = Consistency::BeforeOnPrimaryFailover;
+pub(super) const DEFAULT_CONSISTENCY: Consistency = Consistency::BeforeOnPrimaryFailover;
 
-const MODES: [&str; 6] = [
+const MODES: [&str; 9] = [
     "single",
     "async",
     "semisync",
     "group",
     "group-multi",
     "galera",
+    "mirror",
+    "quorum",
+    ENDPOINT,
 ];
 const SEMISYNC: &[&str] = &["semisync"];
+/// Modes with a `timeout`.
+const TIMED: &[&str] = &["semisync", "mirror"];
 const GROUP: &[&str] = &["group", "group-multi"];
 const MULTI_WRITER: &[&str] = &["group-multi", "galera"];
+/// Modes that can do without a binary log.
+const WITHOUT_BINARY_LOG: [&str; 4] = ["single", "galera", "mirror", "quorum"];
 
 const WAIT_POINTS: [(&str, WaitPoint); 2] = [
     ("AFTER_SYNC", WaitPoint::AfterSync),
     ("AFTER_COMMIT", WaitPoint::AfterCommit),
 ];
 
-const CONSISTENCIES: [(&str, Consistency); 5] = [
+pub(super) const CONSISTENCIES: [(&str, Consistency); 5] = [
     ("EVENTUAL", Consistency::Eventual),
     (
         "BEFORE_ON_PRIMARY_FAILOVER",
@@ -47,6 +59,7 @@ const CONSISTENCIES: [(&str, Consistency); 5] = [
 pub struct Surroundings<'a> {
     pub capabilities: &'a Capabilities,
     pub sites: &'a [String],
+    pub read_file: &'a ReadFile<'a>,
 }
 
 /// A mode that has been read, and where its names stand.
@@ -61,28 +74,57 @@ struct Row<'d> {
 
 /// All modes of a study, labels and baselines settled.
 pub fn read(tables: Vec<Table<'_>>, around: &Surroundings<'_>) -> Vec<ModeSpec> {
-    let mut rows: Vec<Row<'_>> = tables.into_iter().map(|table| row(table, around)).collect();
+    let rows_of = |table| rows_of(table, around);
+    let mut rows: Vec<Row<'_>> = tables.into_iter().flat_map(rows_of).collect();
     check_labels(&rows);
+    check_unmixed(&rows);
     for index in 0..rows.len() {
         rows[index].spec.baseline = baseline(&rows, index);
     }
     rows.into_iter().map(|row| row.spec).collect()
 }
 
-fn row<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Row<'d> {
+/// Labs stand in a network of their own, from which no endpoint can be reached.
+fn check_unmixed(rows: &[Row<'_>]) {
+    let is_endpoint = |row: &&Row<'_>| row.spec.mode == Mode::Endpoint;
+    if rows.iter().all(|row| is_endpoint(&row)) {
+        return;
+    }
+    for row in rows.iter().filter(is_endpoint) {
+        row.table.wrong(
+            "mode = \"endpoint\" beside other modes",
+            "a study is either of endpoints or of servers that acklab starts: make it two studies",
+        );
+    }
+}
+
+/// One row, or one for each number of nodes, of appliers and each front where there are lists.
+fn rows_of<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Vec<Row<'d>> {
+    if endpoints::is_one(&table) {
+        return vec![endpoint_row(table, around)];
+    }
     let server = server(&table, around.capabilities);
     let capability = server.and_then(|name| around.capabilities.get(name));
     let kind = kind(&table, server, capability);
-    let nodes = nodes(&table, kind, around.sites);
+    let copies = copies::read(&table, kind, around.sites);
+    let axes = Axes::read(&table, kind, copies.nodes, around.sites);
     let label = table.get("label");
-    let mut spec = ModeSpec {
+    let mode = mode(&table, kind, capability, axes.fewest_nodes(), &copies);
+    let servers = if mode.has_one_server() {
+        1
+    } else {
+        axes.most_nodes()
+    };
+    let spec = ModeSpec {
         label: String::new(),
         server: server.unwrap_or_default().to_owned(),
-        mode: mode(&table, kind, capability, nodes),
-        nodes,
-        appliers: appliers(&table),
+        mode,
+        nodes: axes.fewest_nodes(),
+        appliers: DEFAULT_APPLIERS,
         binary_log: binary_log(&table, kind),
         spread: flag_for(&table, "spread", kind, MULTI_WRITER),
+        front: None,
+        memory_bytes: fronts::memory(&table),
         baseline: None,
         variables: table
             .get("variables")
@@ -90,18 +132,45 @@ fn row<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Row<'d> {
             .unwrap_or_default(),
         node_variables: node_variables(
             &table,
-            &around.sites[..around.sites.len().min(nodes as usize)],
+            &around.sites[..around.sites.len().min(servers as usize)],
         ),
+        varied: None,
+        endpoint: None,
+        tls: table.get("tls").and_then(|node| node.flag()),
+        price_usd_per_hour: table.get("price_usd_per_hour").and_then(price),
     };
     let given = label.as_ref().and_then(Node::words).map(str::trim);
-    spec.label = given.map_or_else(|| default_label(&spec), str::to_owned);
+    let specs = axes.each(&spec, given);
     let baseline = table.get("baseline");
     table.finish();
+    let row = |mut spec: ModeSpec| {
+        if given.is_none() {
+            spec.label = labels::of(&spec);
+        }
+        Row {
+            spec,
+            label: label.clone(),
+            baseline: baseline.clone(),
+            is_sound: server.is_some() && kind.is_some(),
+            table: table.clone(),
+        }
+    };
+    specs.into_iter().map(row).collect()
+}
+
+/// A row of servers that somebody else runs.
+fn endpoint_row<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Row<'d> {
+    let label = table.get("label");
+    let given = label.as_ref().and_then(Node::words).map(str::trim);
+    let baseline = table.get("baseline");
+    let mut spec = endpoints::read(&table, around.read_file, given);
+    spec.price_usd_per_hour = table.get("price_usd_per_hour").and_then(price);
+    table.finish();
     Row {
+        is_sound: endpoints::is_sound(&spec),
         spec,
         label,
         baseline,
-        is_sound: server.is_some() && kind.is_some(),
         table,
     }
 }
@@ -134,7 +203,7 @@ fn kind(
 }
 
 /// The value of a key that only some modes have.
-fn for_modes<'d>(
+pub(super) fn for_modes<'d>(
     table: &Table<'d>,
     key: &str,
     kind: Option<&str>,
@@ -161,44 +230,17 @@ fn flag_for(table: &Table<'_>, key: &str, kind: Option<&str>, modes: &[&str]) ->
     }
 }
 
-fn nodes(table: &Table<'_>, kind: Option<&str>, sites: &[String]) -> u32 {
-    let given = table.get("nodes");
-    if kind == Some("single") {
-        if let Some(node) = given {
-            node.count(limits::Range::new(1, 1));
-        }
-        return 1;
+/// US dollars per hour, above zero.
+fn price(node: Node<'_>) -> Option<f64> {
+    let price = node.as_number();
+    let price = price.filter(|price| *price > 0.0 && *price <= limits::PRICE_USD_PER_HOUR_MAX);
+    if price.is_none() {
+        let most = limits::PRICE_USD_PER_HOUR_MAX;
+        node.wrong(&format!(
+            "must be US dollars per hour, above 0 and at most {most}"
+        ));
     }
-    let high = limits::NODES.high.min(sites.len() as u64);
-    if high < limits::NODES.low {
-        table.wrong(
-            "",
-            "needs at least two sites, for its nodes stand one in each",
-        );
-        return DEFAULT_NODES;
-    }
-    let Some(node) = given else {
-        return DEFAULT_NODES.min(high as u32);
-    };
-    match node.integer() {
-        Some(count) if count >= 0 && limits::Range::new(2, high).holds(count as u64) => {
-            count as u32
-        }
-        Some(_) => {
-            let names = sites.join(", ");
-            node.wrong(&format!(
-                "must be from 2 to {high}: one node in each of the sites {names}"
-            ));
-            DEFAULT_NODES.min(high as u32)
-        }
-        None => DEFAULT_NODES.min(high as u32),
-    }
-}
-
-fn appliers(table: &Table<'_>) -> u32 {
-    let node = table.get("appliers");
-    node.and_then(|node| node.count(limits::APPLIERS))
-        .unwrap_or(DEFAULT_APPLIERS)
+    price
 }
 
 fn binary_log(table: &Table<'_>, kind: Option<&str>) -> bool {
@@ -208,7 +250,7 @@ fn binary_log(table: &Table<'_>, kind: Option<&str>) -> bool {
     let is_on = node.flag().unwrap_or(true);
     if let Some(kind) = kind
         && !is_on
-        && !["single", "galera"].contains(&kind)
+        && !WITHOUT_BINARY_LOG.contains(&kind)
     {
         node.wrong(&format!(
             "must be true: {kind} replicates through the binary log"
@@ -222,6 +264,7 @@ fn mode(
     kind: Option<&str>,
     capability: Option<&Capability>,
     nodes: u32,
+    copies: &Copies,
 ) -> Mode {
     let consistency = for_modes(table, "consistency", kind, GROUP)
         .and_then(|node| node.one_of(&CONSISTENCIES))
@@ -233,6 +276,8 @@ fn mode(
         Some("group") => Mode::Group { consistency },
         Some("group-multi") => Mode::GroupMulti { consistency },
         Some("galera") => Mode::Galera,
+        Some("mirror") => copies.mirror(),
+        Some("quorum") => copies.quorum(),
         _ => Mode::Single,
     }
 }
@@ -245,7 +290,7 @@ fn semisync(
 ) -> Mode {
     let wait_for = for_modes(table, "wait_for", kind, SEMISYNC);
     let wait_point = for_modes(table, "wait_point", kind, SEMISYNC);
-    let timeout = for_modes(table, "timeout", kind, SEMISYNC);
+    let timeout = for_modes(table, "timeout", kind, TIMED).filter(|_| kind == Some("semisync"));
     Mode::Semisync {
         wait_for: wait_for.map_or(1, |node| replicas(&node, capability, nodes - 1)),
         wait_point: wait_point
@@ -273,25 +318,36 @@ fn replicas(node: &Node<'_>, capability: Option<&Capability>, replicas: u32) -> 
     u32::try_from(count).unwrap_or(1)
 }
 
-fn variables(node: &Node<'_>) -> Variables {
+pub(super) fn variables(node: &Node<'_>) -> Variables {
     let mut variables = Variables::new();
     let entries = node
         .table()
         .map(|table| table.entries())
         .unwrap_or_default();
     for (name, value) in entries {
-        // Option files take both `_` and `-`; a key must not hide behind the other spelling.
-        let plain = name.replace('-', "_").to_lowercase();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
-        if !plain.chars().all(is_name) || plain.is_empty() {
-            value.wrong("is not the name of a server variable");
-        } else if let Some(text) = value.option_value()
+        if let Some(plain) = plain_name(name, &value)
+            && let Some(text) = value.option_value()
             && variables.insert(plain, text).is_some()
         {
-            value.wrong("is given twice, with - and with _ or in another case");
+            value.wrong(GIVEN_TWICE);
         }
     }
     variables
+}
+
+/// Of a variable in two spellings.
+pub(super) const GIVEN_TWICE: &str = "is given twice, with - and with _ or in another case";
+
+/// A variable's name in the one spelling that is used from here on: option files take both `_` and
+/// `-`, and a key must not hide behind the other.
+pub(super) fn plain_name(name: &str, value: &Node<'_>) -> Option<String> {
+    let plain = name.replace('-', "_").to_lowercase();
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
+    let is_name = !plain.is_empty() && plain.chars().all(is_letter);
+    if !is_name {
+        value.wrong("is not the name of a server variable");
+    }
+    is_name.then_some(plain)
 }
 
 fn node_variables(table: &Table<'_>, sites: &[String]) -> BTreeMap<String, Variables> {
@@ -310,70 +366,6 @@ fn node_variables(table: &Table<'_>, sites: &[String]) -> BTreeMap<String, Varia
         all.insert(site.to_owned(), variables(&node));
     }
     all
-}
-
-/// Server and mode, plus whatever differs from the defaults.
-fn default_label(spec: &ModeSpec) -> String {
-    let mut words = vec![format!("{} {}", spec.server, spec.mode.name())];
-    match spec.mode {
-        Mode::Semisync {
-            wait_for,
-            wait_point,
-            timeout,
-        } => {
-            if wait_for != 1 {
-                words.push(format!("{wait_for}/{}", spec.nodes - 1));
-            }
-            if wait_point == WaitPoint::AfterCommit {
-                words.push("AFTER_COMMIT".to_owned());
-            }
-            if timeout != DEFAULT_TIMEOUT {
-                words.push(format!("timeout {}", units::show(timeout)));
-            }
-        }
-        Mode::Group { consistency } | Mode::GroupMulti { consistency } => {
-            let name = CONSISTENCIES
-                .iter()
-                .find(|(_, value)| *value == consistency);
-            words.extend(
-                name.filter(|_| consistency != DEFAULT_CONSISTENCY)
-                    .map(|(name, _)| name.to_string()),
-            );
-        }
-        Mode::Single | Mode::Async | Mode::Galera => {}
-    }
-    words.extend(common_words(spec));
-    words.join(" ")
-}
-
-/// What differs from the defaults that all modes share.
-fn common_words(spec: &ModeSpec) -> Vec<String> {
-    let mut words = Vec::new();
-    if spec.nodes != DEFAULT_NODES && spec.mode != Mode::Single {
-        words.push(format!("{} nodes", spec.nodes));
-    }
-    if spec.appliers != DEFAULT_APPLIERS {
-        words.push(format!("{} appliers", spec.appliers));
-    }
-    if !spec.binary_log {
-        words.push("no binlog".to_owned());
-    }
-    if spec.spread {
-        words.push("spread".to_owned());
-    }
-    words.extend(
-        spec.variables
-            .iter()
-            .map(|(name, value)| format!("{name}={value}")),
-    );
-    for (site, variables) in &spec.node_variables {
-        words.extend(
-            variables
-                .iter()
-                .map(|(name, value)| format!("{site}:{name}={value}")),
-        );
-    }
-    words
 }
 
 fn check_labels(rows: &[Row<'_>]) {
@@ -424,7 +416,8 @@ fn baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The same server's `single` with a binary log, of the same variables if there is such a one.
+/// The same server's `single` with a binary log, of the same variables, memory and front if there
+/// is such a one.
 fn default_baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
     let own = &rows[index].spec;
     let is_baseline =
@@ -434,9 +427,11 @@ fn default_baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
         .map(|row| &row.spec)
         .filter(|spec| is_baseline(spec))
         .collect();
-    let same = candidates
-        .iter()
-        .find(|spec| spec.variables == own.variables);
-    let chosen = same.or(candidates.first())?;
+    let likeness = |spec: &&&ModeSpec| {
+        let on_terms = fronts::likeness(spec, own);
+        (spec.variables == own.variables, on_terms)
+    };
+    // The first of those that are most alike.
+    let chosen = candidates.iter().rev().max_by_key(likeness)?;
     (chosen.label != own.label).then(|| chosen.label.clone())
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::walk::{Node, Table, one_of_names};
-use super::workloads;
-use crate::study::{Distances, Sweep, Workload, limits, slug, units};
+use super::{disks, endpoints, quick, workloads};
+use crate::study::{Distances, ModeSpec, Sweep, Workload, limits, slug, units};
 
 /// What a sweep is checked against.
 pub struct Surroundings<'a> {
@@ -14,30 +14,75 @@ pub struct Surroundings<'a> {
     pub workloads: &'a BTreeMap<String, Option<Workload>>,
     /// Some mode is a group, which takes no table without a primary key.
     pub has_group: bool,
+    /// Longest distance at which the copies of some mode's volume are not taken for lost.
+    pub copies_rtt_max: Option<Duration>,
+    /// The study is of somebody else's servers.
+    pub is_of_endpoints: bool,
+    /// What the study says of all disks.
+    pub disk: Option<&'a disks::Layer>,
+    pub modes: &'a [ModeSpec],
+}
+
+/// Labels of the axes, which must mean the same in all sweeps.
+#[derive(Default)]
+struct Seen {
+    distances: BTreeMap<String, Distances>,
+    disks: disks::Seen,
 }
 
 /// All sweeps of a study.
 pub fn read(tables: &[Table<'_>], around: &Surroundings<'_>) -> Vec<Sweep> {
-    let mut seen = BTreeMap::new();
+    let mut seen = Seen::default();
     tables
         .iter()
         .map(|table| sweep(table, around, &mut seen))
         .collect()
 }
 
-fn sweep(
-    table: &Table<'_>,
-    around: &Surroundings<'_>,
-    seen: &mut BTreeMap<String, Distances>,
-) -> Sweep {
+fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep {
+    let workloads = workloads(table, around);
+    let connections = connections(table);
+    let rates_per_s = rates(table, &workloads);
+    let (distances, disks, client_sites) = match around.is_of_endpoints {
+        true => (of_endpoints(table), Vec::new(), around.sites.to_vec()),
+        false => (
+            distances(table, around, &mut seen.distances),
+            disks::of_sweep(table, around.sites, around.disk, &mut seen.disks),
+            clients(table, around.sites),
+        ),
+    };
+    let measure = |table: &Table<'_>| table.get("measure")?.time(limits::MEASURE);
+    let rounds = |table: &Table<'_>| table.get("rounds")?.count(limits::ROUNDS);
+    let watch_after = |table: &Table<'_>| table.get("watch_after")?.time(limits::WATCH_AFTER);
     let sweep = Sweep {
-        workloads: workloads(table, around),
-        connections: connections(table),
-        distances: distances(table, around.sites, seen),
-        client_sites: clients(table, around.sites),
+        workloads,
+        connections,
+        rates_per_s,
+        distances,
+        disks,
+        client_sites,
+        modes: modes(table, around.modes),
+        measure: measure(table),
+        rounds: rounds(table),
+        watch_after: watch_after(table),
     };
     table.finish();
     sweep
+}
+
+/// Distances, disks and the client's place are as they are.
+fn of_endpoints(table: &Table<'_>) -> Vec<Distances> {
+    endpoints::check_sweep(table);
+    vec![Distances {
+        label: endpoints::DISTANCES.to_owned(),
+        ..Distances::default()
+    }]
+}
+
+/// Labels of the modes that the sweep names; none means all.
+fn modes(table: &Table<'_>, modes: &[ModeSpec]) -> Vec<String> {
+    let node = table.get("modes");
+    node.map_or_else(Vec::new, |node| quick::named(&node, modes))
 }
 
 fn workloads(table: &Table<'_>, around: &Surroundings<'_>) -> Vec<Workload> {
@@ -83,6 +128,21 @@ fn connections(table: &Table<'_>) -> Vec<u32> {
         .collect()
 }
 
+fn rates(table: &Table<'_>, workloads: &[Workload]) -> Vec<u32> {
+    let is_mysqlslap = |workload: &Workload| matches!(workload, Workload::Mysqlslap { .. });
+    if let Some(node) = table
+        .get("rate")
+        .filter(|_| workloads.iter().any(is_mysqlslap))
+    {
+        node.wrong("is not for mysqlslap's workloads: that tool has no rate");
+    }
+    let nodes = list(table.get("rate"));
+    nodes
+        .iter()
+        .filter_map(|node| node.count(limits::OFFERED_PER_S))
+        .collect()
+}
+
 fn clients(table: &Table<'_>, sites: &[String]) -> Vec<String> {
     let Some(node) = table.get("client") else {
         return sites.first().cloned().into_iter().collect();
@@ -100,9 +160,10 @@ fn clients(table: &Table<'_>, sites: &[String]) -> Vec<String> {
 
 fn distances(
     table: &Table<'_>,
-    sites: &[String],
+    around: &Surroundings<'_>,
     seen: &mut BTreeMap<String, Distances>,
 ) -> Vec<Distances> {
+    let sites = around.sites;
     let (rtt, unequal) = (table.get("rtt"), table.get("distances"));
     if rtt.is_none() && unequal.is_none() && sites.len() > 1 {
         table.wrong(
@@ -112,23 +173,36 @@ fn distances(
     }
     let mut all = Vec::new();
     for node in list(rtt) {
-        let rtt = node.time(limits::RTT);
-        all.extend(
-            rtt.map(|rtt| equal(sites, rtt))
-                .filter(|given| is_new(&node, given, seen)),
-        );
+        let given = node.time(limits::RTT).map(|rtt| equal(sites, rtt));
+        let given = given.filter(|given| can_be_kept(&node, given, around.copies_rtt_max));
+        all.extend(given.filter(|given| is_new(&node, given, seen)));
     }
     for node in list(unequal) {
         let given = node.table().and_then(|table| matrix(&table, sites));
+        let given = given.filter(|given| can_be_kept(&node, given, around.copies_rtt_max));
         all.extend(given.filter(|given| is_new(&node, given, seen)));
     }
     if all.is_empty() && sites.len() < 2 {
         all.push(Distances {
             label: "one site".to_owned(),
-            pairs: Vec::new(),
+            ..Distances::default()
         });
     }
     all
+}
+
+/// Whether copies of a volume so far away stay copies.
+fn can_be_kept(node: &Node<'_>, given: &Distances, most: Option<Duration>) -> bool {
+    let longest = given.pairs.iter().map(|(_, _, rtt)| *rtt).max();
+    let Some(most) = most.filter(|most| longest > Some(*most)) else {
+        return true;
+    };
+    node.wrong(&format!(
+        "must be at most {}, for a copy of a volume (mirror, quorum) that is farther is taken for \
+         lost",
+        units::show(most)
+    ));
+    false
 }
 
 fn list(node: Option<Node<'_>>) -> Vec<Node<'_>> {
@@ -140,13 +214,18 @@ fn is_new(node: &Node<'_>, given: &Distances, seen: &mut BTreeMap<String, Distan
     let first = seen
         .entry(slug(&given.label))
         .or_insert_with(|| given.clone());
-    if first.pairs != given.pairs {
+    let is_same = *first
+        == Distances {
+            label: first.label.clone(),
+            ..given.clone()
+        };
+    if !is_same {
         let label = &given.label;
         node.wrong(&format!(
             "the label {label:?} already stands for other distances"
         ));
     }
-    first.pairs == given.pairs
+    is_same
 }
 
 /// Every pair of sites, in order.
@@ -163,6 +242,7 @@ fn equal(sites: &[String], rtt: Duration) -> Distances {
     Distances {
         label: units::show(rtt),
         pairs: pairs.collect(),
+        ..Distances::default()
     }
 }
 
@@ -174,12 +254,33 @@ fn matrix(table: &Table<'_>, sites: &[String]) -> Option<Distances> {
         .and_then(Node::words)
         .map(|words| words.trim().to_owned());
     let found: Vec<_> = pairs(sites).map(|(a, b)| pair(table, a, b)).collect();
+    let jitter = table
+        .get("jitter")
+        .and_then(|node| node.time(limits::JITTER));
+    let rate = table.get("rate");
+    let rate = rate.and_then(|node| node.rate(limits::RATE_BITS_PER_S));
     table.finish();
     let pairs: Vec<_> = found.into_iter().collect::<Option<_>>()?;
-    Some(Distances {
-        label: label.unwrap_or_else(|| default_label(&pairs)),
+    let distances = Distances {
+        label: String::new(),
         pairs,
+        jitter,
+        rate_bits_per_s: rate,
+    };
+    Some(Distances {
+        label: label.unwrap_or_else(|| label_of(&distances)),
+        ..distances
     })
+}
+
+/// The distances, and what is added to them.
+fn label_of(distances: &Distances) -> String {
+    let jitter = distances.jitter;
+    let jitter = jitter.map(|jitter| format!(", jitter {}", units::show(jitter)));
+    let rate = distances.rate_bits_per_s.map(|rate| rate as f64 / 1e6);
+    let rate = rate.map(|rate| format!(", {rate} Mbit/s"));
+    let [jitter, rate] = [jitter, rate].map(Option::unwrap_or_default);
+    default_label(&distances.pairs) + &jitter + &rate
 }
 
 /// One round-trip time, under any spelling of its pair: `ab`, `ba`, `a-b`, `b-a`.

@@ -34,6 +34,7 @@ pub struct Node<'d> {
 }
 
 /// A table of the document.
+#[derive(Clone)]
 pub struct Table<'d> {
     document: &'d Document<'d>,
     key: String,
@@ -204,6 +205,12 @@ impl<'d> Node<'d> {
             .note(self.span.start, &self.key, &self.given(), allowed);
     }
 
+    /// The same of a value that must not be shown as it stands.
+    pub fn wrong_unseen(&self, shown: &str, allowed: &str) {
+        self.document
+            .note(self.span.start, &self.key, shown, allowed);
+    }
+
     fn or_wrong<T>(&self, value: Option<T>, allowed: &str) -> Option<T> {
         if value.is_none() {
             self.wrong(allowed);
@@ -214,6 +221,26 @@ impl<'d> Node<'d> {
     /// The value, if it is a text; no mistake if it is not.
     pub fn as_text(&self) -> Option<&'d str> {
         self.value.as_str()
+    }
+
+    /// The value, if it is a whole number that fits; no mistake if it is not.
+    pub fn as_integer(&self) -> Option<i64> {
+        let integer = self.value.as_integer()?;
+        i64::from_str_radix(integer.as_str(), integer.radix()).ok()
+    }
+
+    /// The value, if it is a finite number; no mistake if it is not.
+    pub fn as_number(&self) -> Option<f64> {
+        let number: Option<f64> = match self.value {
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            _ => self.as_integer().map(|integer| integer as f64),
+        };
+        number.filter(|number| number.is_finite())
+    }
+
+    /// Whether it is a table; no mistake if it is not.
+    pub fn is_table(&self) -> bool {
+        self.value.as_table().is_some()
     }
 
     /// A text.
@@ -237,9 +264,7 @@ impl<'d> Node<'d> {
 
     /// A whole number of any sign.
     pub fn integer(&self) -> Option<i64> {
-        let integer = self.value.as_integer();
-        let value = integer.and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok());
-        self.or_wrong(value, "must be a whole number")
+        self.or_wrong(self.as_integer(), "must be a whole number")
     }
 
     /// A whole number within a range.
@@ -323,6 +348,12 @@ impl<'d> Node<'d> {
 
     /// A list that is not empty; a single value stands for a list of one.
     pub fn list(&self) -> Option<Vec<Node<'d>>> {
+        let items = self.list_or_none();
+        self.or_wrong(items.filter(|items| !items.is_empty()), "must not be empty")
+    }
+
+    /// A list, which may be empty; a single value stands for a list of one.
+    pub fn list_or_none(&self) -> Option<Vec<Node<'d>>> {
         let DeValue::Array(array) = self.value else {
             return Some(vec![self.clone()]);
         };
@@ -332,11 +363,7 @@ impl<'d> Node<'d> {
             span: value.span(),
             value: value.get_ref(),
         };
-        let items: Vec<_> = array.iter().enumerate().map(item).collect();
-        self.or_wrong(
-            Some(items).filter(|items| !items.is_empty()),
-            "must not be empty",
-        )
+        Some(array.iter().enumerate().map(item).collect())
     }
 
     /// A table.

@@ -37,8 +37,8 @@ pub fn read(name: &str, table: &Table<'_>) -> Option<Workload> {
 /// A workload with all its defaults, by name: `update_index`, `mysqlslap update`.
 pub fn by_name(name: &str) -> Option<Workload> {
     match name.strip_prefix("mysqlslap ") {
-        Some(load) => find(&MysqlslapLoad::ALL, load, MysqlslapLoad::name).map(plain_mysqlslap),
-        None => find(&SysbenchLoad::ALL, name, SysbenchLoad::name).map(plain_sysbench),
+        Some(load) => mysqlslap_load(load).map(plain_mysqlslap),
+        None => sysbench_load(name).map(plain_sysbench),
     }
 }
 
@@ -49,6 +49,16 @@ pub fn known_names() -> Vec<String> {
     sysbench.into_iter().chain(mysqlslap).collect()
 }
 
+fn mysqlslap_load(name: &str) -> Option<MysqlslapLoad> {
+    find(&MysqlslapLoad::ALL, name, MysqlslapLoad::name)
+}
+
+/// With or without the prefix that sysbench's own names have.
+fn sysbench_load(name: &str) -> Option<SysbenchLoad> {
+    let name = name.strip_prefix("oltp_").unwrap_or(name);
+    find(&SysbenchLoad::ALL, name, SysbenchLoad::name)
+}
+
 fn find<T: Copy>(all: &[T], name: &str, name_of: fn(T) -> &'static str) -> Option<T> {
     all.iter().copied().find(|load| name_of(*load) == name)
 }
@@ -57,10 +67,12 @@ fn load<T: Copy, const N: usize>(
     table: &Table<'_>,
     all: [T; N],
     name_of: fn(T) -> &'static str,
+    by_name: fn(&str) -> Option<T>,
 ) -> Option<T> {
     let names = all.map(name_of);
     let node = table.need("load", &one_of_names("", &names))?;
-    node.one_of(&all.map(|load| (name_of(load), load)))
+    let known = node.as_text().and_then(by_name);
+    known.or_else(|| node.one_of(&all.map(|load| (name_of(load), load))))
 }
 
 fn count(table: &Table<'_>, key: &str, range: Range<u64>, default: u32) -> u32 {
@@ -87,7 +99,7 @@ fn plain_sysbench(load: SysbenchLoad) -> Workload {
 }
 
 fn sysbench(table: &Table<'_>) -> Option<Workload> {
-    let load = load(table, SysbenchLoad::ALL, SysbenchLoad::name);
+    let load = load(table, SysbenchLoad::ALL, SysbenchLoad::name, sysbench_load);
     let (tables, table_size) = (
         count(table, "tables", TABLES, 1),
         count(table, "table_size", TABLE_SIZE, 10_000),
@@ -112,17 +124,24 @@ fn plain_mysqlslap(load: MysqlslapLoad) -> Workload {
         write_number: 100,
         number_of_queries: 1_000,
         iterations: 1,
+        catch_up: false,
     }
 }
 
 fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
-    let load = load(table, MysqlslapLoad::ALL, MysqlslapLoad::name);
+    let load = load(
+        table,
+        MysqlslapLoad::ALL,
+        MysqlslapLoad::name,
+        mysqlslap_load,
+    );
     let int_cols = count(table, "int_cols", COLUMNS, 1);
     let char_cols = count(table, "char_cols", COLUMNS, 1);
     let autoincrement = flag(table, "autoincrement", true);
     let write_number = count(table, "write_number", WRITE_NUMBER, 100);
     let number_of_queries = count(table, "number_of_queries", NUMBER_OF_QUERIES, 1_000);
     let iterations = count(table, "iterations", ITERATIONS, 1);
+    let catch_up = flag(table, "catch_up", false);
     let load = load?;
     if !autoincrement
         && matches!(load, MysqlslapLoad::Key | MysqlslapLoad::Update)
@@ -141,6 +160,7 @@ fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
         write_number,
         number_of_queries,
         iterations,
+        catch_up,
     })
 }
 
@@ -288,6 +308,8 @@ mod tests {
         for name in known_names() {
             assert_eq!(by_name(&name).map(|workload| workload.label()), Some(name));
         }
+        assert_eq!(by_name("oltp_read_only"), by_name("read_only"));
+        assert_eq!(by_name("oltp_key"), None);
         assert_eq!(by_name("mysqlslap insert"), None);
         assert_eq!(by_name("key"), None);
     }

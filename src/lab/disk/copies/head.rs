@@ -1,0 +1,478 @@
+//! The copy at the writer: what it tells the others, and when a request is done.
+
+mod catch_up;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::book::{Book, Reign, blocks_of};
+use super::copy::Copy;
+use super::peer::{Peer, Stage};
+use super::wire::{Hello, Message};
+use super::{Ack, Action, Change, Kind, Link, PINGS, Reach, Terms, Ticket, WhenShort};
+use crate::lab::disk::store::{Epoch, Store, WriteNumber};
+
+/// How often a copy that is not waited for write by write says what it has received.
+const ANSWER_BYTES: u64 = 64 * 1024;
+
+/// The machine at the writer. The store it is given is the node's own copy, always the same.
+///
+/// With [`WhenShort::Degrade`] it goes on alone no sooner than one timeout after it last heard the
+/// other copy, and no sooner than one timeout after it began: a copy that can show that it was
+/// heard less than that ago ([`super::promote::Touch::Proven`]) has all that was ever reported
+/// done. A copy that was left behind and cannot be reached does not know it; all that can
+/// be said then is that it cannot show the opposite, and it is not promoted unless by force.
+#[derive(Debug)]
+pub struct Head {
+    terms: Terms,
+    book: Book,
+    reign: Reign,
+    peers: Vec<Peer>,
+    /// The last write, and the last epoch begun.
+    written: u64,
+    sealed: u64,
+    /// Not yet done, by ticket, which is also the write's number on the wire.
+    writes: BTreeMap<Ticket, Write>,
+    /// Not yet done, by epoch; those of no request are the head's own.
+    flushes: VecDeque<(u64, Option<u64>)>,
+    /// Not yet durable here.
+    own_flushes: VecDeque<OwnFlush>,
+    reach: Reach,
+    /// From when the time to going on alone counts.
+    short_since: Duration,
+    fenced_by: Option<u64>,
+    out: Vec<Action>,
+}
+
+#[derive(Debug)]
+struct Write {
+    request: u64,
+    number: WriteNumber,
+    /// Whether its local time is over.
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct OwnFlush {
+    ticket: Ticket,
+    epoch: u64,
+    own_epoch: Epoch,
+}
+
+impl Head {
+    /// A head that begins with what the book's node holds; `sealed` epochs have been begun before.
+    pub(super) fn new(
+        terms: Terms,
+        mut book: Book,
+        reign: Reign,
+        sealed: u64,
+        now: Duration,
+    ) -> Head {
+        let fenced_by = (book.promised > reign.generation).then_some(book.promised);
+        book.promised = book.promised.max(reign.generation);
+        book.led = reign.generation;
+        book.is_overruled = false;
+        book.is_behind = false;
+        let mut head = Head {
+            peers: (0..terms.peers).map(|_| Peer::away(now)).collect(),
+            terms,
+            book,
+            reign,
+            written: 0,
+            sealed,
+            writes: BTreeMap::new(),
+            flushes: VecDeque::new(),
+            own_flushes: VecDeque::new(),
+            reach: Reach::Short,
+            short_since: now,
+            fenced_by,
+            out: Vec::new(),
+        };
+        if head.whole_copies() >= head.terms.write_quorum {
+            head.reach = Reach::Enough;
+        }
+        head
+    }
+
+    /// Lets a mirror's head begin without the other copy, until that has caught up for the first
+    /// time. For [`WhenShort::Block`], when [`super::promote::choose`] allows it; `Degrade` gets
+    /// there by itself, in its own time.
+    pub fn begin_alone(&mut self, now: Duration) -> Vec<Action> {
+        if self.reach == Reach::Short && self.terms.when_short == WhenShort::Block {
+            self.set_reach(now, Reach::Alone);
+            self.settle();
+        }
+        self.done()
+    }
+
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Its own time in office.
+    pub fn reign(&self) -> &Reign {
+        &self.reign
+    }
+
+    /// Flushes begun, those of earlier reigns included: the volume's newest epoch.
+    pub fn sealed(&self) -> u64 {
+        self.sealed
+    }
+
+    /// Whether requests can be done. Before `Enough` or `Alone` for the first time, nobody should
+    /// be shown what the volume holds: it may have to be taken back by a later promotion.
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    pub fn is_fenced(&self) -> bool {
+        self.fenced_by.is_some()
+    }
+
+    /// Copies that have all, the head's own included.
+    pub fn whole_copies(&self) -> usize {
+        1 + self.peers.iter().filter(|peer| peer.is_whole()).count()
+    }
+
+    /// How often [`Head::passed`] is to be called.
+    pub fn interval(&self) -> Duration {
+        self.terms.timeout / PINGS
+    }
+
+    /// The writer writes, at most [`super::wire::DATA_BYTES_MAX`] at once.
+    pub fn write(
+        &mut self,
+        store: &mut Store,
+        request: u64,
+        offset: u64,
+        data: &[u8],
+    ) -> Vec<Action> {
+        if self.is_fenced() {
+            return vec![Action::Fail { request }];
+        }
+        let bytes = data.len() as u64;
+        let number = store.write(offset, data);
+        let ticket = self.book.ticket();
+        self.written = ticket.0;
+        self.book.mark(offset, bytes, self.sealed + 1);
+        let write = Write {
+            request,
+            number,
+            is_over: false,
+        };
+        self.writes.insert(ticket, write);
+        self.begin(ticket, Kind::Write, bytes);
+        self.forward(ticket.0, offset, data);
+        self.done()
+    }
+
+    /// The writer flushes.
+    pub fn flush(&mut self, store: &mut Store, request: u64) -> Vec<Action> {
+        if self.is_fenced() {
+            return vec![Action::Fail { request }];
+        }
+        self.begin_flush(store, Some(request));
+        self.done()
+    }
+
+    /// A request to the node's own disk is over. `is_durable` says whether a completed write
+    /// outlives a power cut, on a disk without a write cache.
+    pub fn over(&mut self, store: &mut Store, ticket: Ticket, is_durable: bool) -> Vec<Action> {
+        if self.is_fenced() {
+            return Vec::new();
+        }
+        if let Some(write) = self.writes.get_mut(&ticket) {
+            write.is_over = true;
+            if is_durable {
+                store.harden_write(write.number);
+                self.book.is_exact = false;
+            }
+        }
+        let of_ticket = |flush: &OwnFlush| flush.ticket == ticket;
+        if let Some(at) = self.own_flushes.iter().position(of_ticket) {
+            // What is durable in order is durable at once: earlier flushes are done by this one.
+            let last = self.own_flushes.drain(..=at).next_back();
+            let last = last.expect("the range holds the one that was found");
+            store.harden(last.own_epoch);
+            self.book.harden(&self.reign, last.epoch);
+        }
+        self.settle();
+        self.done()
+    }
+
+    /// A peer has connected.
+    pub fn connected(&mut self, now: Duration, peer: usize) -> Vec<Action> {
+        if self.is_fenced() {
+            self.out.push(Action::HangUp {
+                link: Link::Peer(peer),
+            });
+            return self.done();
+        }
+        self.lose(now, peer);
+        self.peers[peer].greet(now);
+        let answer_bytes = match self.terms.ack {
+            Ack::Write => 1,
+            Ack::Flush => ANSWER_BYTES.min(self.terms.unanswered_bytes_max / 4),
+        };
+        let hello = Hello {
+            reign: self.reign.clone(),
+            sealed: self.sealed,
+            bytes: self.book.bytes,
+            timeout: self.terms.timeout,
+            answer_bytes,
+        };
+        self.send(peer, Message::Hello(hello));
+        self.done()
+    }
+
+    /// A peer's connection is gone.
+    pub fn lost(&mut self, now: Duration, peer: usize) -> Vec<Action> {
+        self.lose(now, peer);
+        self.done()
+    }
+
+    /// Time has passed: asks for signs of life, gives up who is silent, and sees whether the head
+    /// has to go on alone. To be called every [`Head::interval`].
+    pub fn passed(&mut self, now: Duration) -> Vec<Action> {
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].is_away() {
+                continue;
+            }
+            if now.saturating_sub(self.peers[peer].heard_at) > self.terms.timeout {
+                self.hang_up(now, peer);
+            } else {
+                let token = now.as_micros() as u64;
+                self.send(peer, Message::Ping { token });
+            }
+        }
+        self.review(now);
+        self.done()
+    }
+
+    /// A peer has said something.
+    pub fn heard(
+        &mut self,
+        store: &mut Store,
+        now: Duration,
+        peer: usize,
+        message: Message,
+    ) -> Vec<Action> {
+        if self.is_fenced() || self.peers[peer].is_away() {
+            return Vec::new();
+        }
+        self.peers[peer].heard_at = now;
+        match message {
+            Message::Welcome(welcome) => self.welcomed(store, peer, &welcome),
+            Message::Received { seq, bytes } => {
+                self.peers[peer].answered(seq, bytes);
+                self.fill(store, peer);
+            }
+            Message::Durable { epoch } => self.durable(now, peer, epoch),
+            Message::Refused { generation } if generation > self.reign.generation => {
+                self.book.is_overruled = true;
+                self.fence(now, generation);
+            }
+            Message::Unfit { bytes } => {
+                let change = Change::Unfit { peer, bytes };
+                self.out.push(Action::Report(change));
+                self.hang_up(now, peer);
+            }
+            Message::Ping { token } => self.send(peer, Message::Pong { token }),
+            Message::Pong { .. } => (),
+            _ => self.hang_up(now, peer),
+        }
+        self.settle();
+        self.done()
+    }
+
+    /// Somebody has come to this very node with a newer generation, a promotion or its head: this
+    /// one fails all I/O from now on, and should [`Head::retire`].
+    pub fn overruled(&mut self, now: Duration, generation: u64) -> Vec<Action> {
+        if !self.is_fenced() && generation > self.reign.generation {
+            self.fence(now, generation);
+        }
+        self.done()
+    }
+
+    fn fence(&mut self, now: Duration, generation: u64) {
+        self.fenced_by = Some(generation);
+        let change = Change::Fenced {
+            at: now,
+            generation,
+        };
+        self.out.push(Action::Report(change));
+        let writes = std::mem::take(&mut self.writes);
+        let writes = writes.into_values().map(|write| write.request);
+        let flushes = std::mem::take(&mut self.flushes);
+        let flushes = flushes.into_iter().filter_map(|(_, request)| request);
+        let failed = writes.chain(flushes);
+        self.out
+            .extend(failed.map(|request| Action::Fail { request }));
+        for (at, peer) in self.peers.iter_mut().enumerate() {
+            peer.stage = Stage::Away;
+            self.out.push(Action::HangUp {
+                link: Link::Peer(at),
+            });
+        }
+    }
+
+    /// Gives up the office. Requests not yet done are forgotten; connections are to be closed.
+    pub fn retire(self) -> Copy {
+        Copy::new(self.book)
+    }
+
+    fn begin_flush(&mut self, store: &mut Store, request: Option<u64>) {
+        self.sealed += 1;
+        let flush = OwnFlush {
+            ticket: self.book.ticket(),
+            epoch: self.sealed,
+            own_epoch: store.seal(),
+        };
+        self.begin(flush.ticket, Kind::Flush, 0);
+        self.own_flushes.push_back(flush);
+        self.flushes.push_back((self.sealed, request));
+        let epoch = self.sealed;
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].is_live() {
+                self.send(peer, Message::Flush { epoch });
+            }
+        }
+    }
+
+    /// Tells the others of a write.
+    fn forward(&mut self, seq: u64, offset: u64, data: &[u8]) {
+        let mut shared: Option<Arc<[u8]>> = None;
+        for at in 0..self.peers.len() {
+            let peer = &mut self.peers[at];
+            if let Stage::Filling(dirty) = &mut peer.stage {
+                dirty.add(blocks_of(offset, data.len() as u64));
+            }
+            if !peer.is_live() {
+                continue;
+            }
+            if peer.unanswered_bytes() + data.len() as u64 > self.terms.unanswered_bytes_max {
+                // What this does to the head's reach is seen as soon as the time is known.
+                peer.stage = Stage::Away;
+                let link = Link::Peer(at);
+                self.out.push(Action::HangUp { link });
+                continue;
+            }
+            let data = shared.get_or_insert_with(|| data.into()).clone();
+            self.send(at, Message::Write { seq, offset, data });
+        }
+    }
+
+    fn durable(&mut self, now: Duration, at: usize, epoch: u64) {
+        let peer = &mut self.peers[at];
+        peer.durable = peer.durable.max(epoch);
+        if let Stage::Closing { epoch: closing } = peer.stage
+            && epoch >= closing
+        {
+            peer.stage = Stage::Whole;
+            self.send(at, Message::Counted);
+            self.review(now);
+        }
+    }
+
+    fn lose(&mut self, now: Duration, peer: usize) {
+        self.peers[peer].stage = Stage::Away;
+        self.review(now);
+    }
+
+    fn hang_up(&mut self, now: Duration, peer: usize) {
+        self.out.push(Action::HangUp {
+            link: Link::Peer(peer),
+        });
+        self.lose(now, peer);
+    }
+
+    /// Sees whether the head's reach is another now.
+    fn review(&mut self, now: Duration) {
+        if self.is_fenced() {
+            return;
+        }
+        if self.whole_copies() >= self.terms.write_quorum {
+            self.set_reach(now, Reach::Enough);
+            return;
+        }
+        if self.reach == Reach::Enough {
+            // The last sign of life of any copy; the one that was lost gave none after it.
+            let heard_at = self.peers.iter().map(|peer| peer.heard_at).max();
+            self.short_since = heard_at.unwrap_or(now);
+            self.set_reach(now, Reach::Short);
+        }
+        let is_patient = self.terms.when_short == WhenShort::Block;
+        let is_over = now >= self.short_since + self.terms.timeout;
+        if self.reach == Reach::Short && !is_patient && is_over {
+            self.set_reach(now, Reach::Alone);
+            self.settle();
+        }
+    }
+
+    fn set_reach(&mut self, now: Duration, reach: Reach) {
+        if self.reach != reach {
+            self.reach = reach;
+            let change = Change::Reach { at: now, reach };
+            self.out.push(Action::Report(change));
+        }
+    }
+
+    /// Copies that a request waits for now.
+    fn needed(&self) -> usize {
+        match self.reach {
+            Reach::Alone => 1,
+            Reach::Enough | Reach::Short => self.terms.write_quorum,
+        }
+    }
+
+    /// Completes what enough copies have.
+    fn settle(&mut self) {
+        let durable = self.mark(self.book.epoch, |peer| peer.durable);
+        let of_durable = |(epoch, _): &&(u64, _)| *epoch <= durable;
+        let count = self.flushes.iter().take_while(of_durable).count();
+        for (_, request) in self.flushes.drain(..count) {
+            let complete = request.map(|request| Action::Complete { request });
+            self.out.extend(complete);
+        }
+        let received = match self.terms.ack {
+            Ack::Write => self.mark(u64::MAX, |peer| peer.received),
+            Ack::Flush => u64::MAX,
+        };
+        let reached = self.writes.range(..=Ticket(received));
+        let over = reached.filter(|(_, write)| write.is_over);
+        let over: Vec<Ticket> = over.map(|(ticket, _)| *ticket).collect();
+        for ticket in over {
+            if let Some(Write { request, .. }) = self.writes.remove(&ticket) {
+                self.out.push(Action::Complete { request });
+            }
+        }
+    }
+
+    /// The greatest number that as many whole copies as are needed have reached.
+    fn mark(&self, own: u64, of: impl Fn(&Peer) -> u64) -> u64 {
+        let whole = self.peers.iter().filter(|peer| peer.is_whole());
+        let mut marks: Vec<u64> = whole.map(of).chain([own]).collect();
+        marks.sort_unstable_by(|a, b| b.cmp(a));
+        let needed = self.needed().max(1);
+        marks.get(needed - 1).copied().unwrap_or(0)
+    }
+
+    fn begin(&mut self, ticket: Ticket, kind: Kind, bytes: u64) {
+        self.out.push(Action::Begin {
+            ticket: Some(ticket),
+            kind,
+            bytes,
+        });
+    }
+
+    fn send(&mut self, peer: usize, message: Message) {
+        self.peers[peer].sent(message.data_bytes());
+        let to = Link::Peer(peer);
+        self.out.push(Action::Send { to, message });
+    }
+
+    fn done(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.out)
+    }
+}

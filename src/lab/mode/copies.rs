@@ -1,0 +1,82 @@
+//! One server on a volume with copies: `mirror`, `quorum`. The other nodes run no server.
+
+use super::super::lab::Lab;
+use super::super::options::Settings;
+use super::{READY_LIMIT, replication};
+use crate::error::{Result, breakdown};
+use crate::lab::disk::copies::Terms;
+use crate::lab::disk::replica::UNANSWERED_BYTES_MAX;
+use crate::lab::disk::{Group, Volume, VolumeSpec};
+use crate::study::mode::COPY_TIMEOUT;
+use crate::study::{Mode, ModeSpec, WhenShort};
+
+/// The first head of a volume.
+const FIRST_GENERATION: u64 = 1;
+
+/// Gives each node a copy of one volume; the first node's leads and shows its file system.
+pub fn make_disks(lab: &mut Lab, specs: Vec<VolumeSpec>) -> Result<()> {
+    for (node, spec) in lab.nodes.iter_mut().zip(specs) {
+        node.volume = Some(Volume::follow(spec, &node.place)?);
+    }
+    let group = group(lab)?;
+    let head = lab.volume(0)?;
+    head.lead(&group.lead(head.address()?, FIRST_GENERATION, true, READY_LIMIT))?;
+    (1..lab.nodes.len()).try_for_each(|i| lab.volume(i)?.set_upkeep(false))
+}
+
+/// Where the copies are, and what the lab's mode holds them to.
+pub fn group(lab: &Lab) -> Result<Group> {
+    let Some(mode) = &lab.spec.copied else {
+        return Err(breakdown("find the copies of a volume", "there are none"));
+    };
+    let address = |i| lab.volume(i)?.address();
+    Ok(Group {
+        terms: terms(mode, lab.nodes.len(), lab.spec.seed),
+        members: (0..lab.nodes.len()).map(address).collect::<Result<_>>()?,
+    })
+}
+
+fn terms(mode: &Mode, copies: usize, seed: u64) -> Terms {
+    let (write_quorum, ack, when_short, timeout) = match *mode {
+        Mode::Mirror {
+            ack,
+            when_short,
+            timeout,
+        } => (copies, ack, when_short, timeout),
+        Mode::Quorum {
+            write_quorum, ack, ..
+        } => (write_quorum as usize, ack, WhenShort::Block, COPY_TIMEOUT),
+        _ => unreachable!("the family of a lab is its modes' family"),
+    };
+    Terms {
+        volume: seed.max(1),
+        peers: copies - 1,
+        write_quorum,
+        ack,
+        when_short,
+        timeout,
+        unanswered_bytes_max: UNANSWERED_BYTES_MAX,
+    }
+}
+
+/// The server knows nothing of the copies: its settings are those of `single`.
+pub fn settings(lab: &Lab, _i: usize) -> Settings {
+    replication::base_settings(lab)
+}
+
+/// Starts the one server.
+pub fn form(lab: &mut Lab) -> Result<()> {
+    lab.start(0, &[])?;
+    lab.nodes[0].wait_accepting()
+}
+
+/// What the volume waits for was fixed when it was made; all its copies have to be whole. Binary
+/// logs would fill it in the course of a study.
+pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
+    lab.volume(0)?.wait_whole(lab.nodes.len(), READY_LIMIT)?;
+    if lab.spec.binary_log {
+        lab.nodes[0].run("FLUSH LOCAL BINARY LOGS")?;
+        lab.nodes[0].run(replication::DROP_OLD_LOGS)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! Everything that stands for the length of a study of somebody else's servers.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::Accesses;
+use crate::error::{Result, breakdown};
+use crate::lab::endpoint::{Access, Claims, Connection, HEARTBEAT, Owned, drop_left, handshakes};
+use crate::lab::node::pause;
+use crate::lab::sql::Ask;
+use crate::load::{Driver, Job, setup_statements};
+use crate::observe::counting;
+use crate::plan::Cell;
+use crate::run::Progress;
+use crate::run::rig::distinct_tables;
+use crate::study::{Study, Workload};
+
+/// The variable that a password may be given in. No child of ours gets it.
+pub const PASSWORD_VARIABLE: &str = "ACKLAB_PASSWORD";
+/// How long replicas may take until they show what was made on their writer.
+const SHOW_LIMIT: Duration = Duration::from_secs(60);
+/// Between two looks at them.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// A writer of somebody else's, with its replicas.
+pub struct Host {
+    pub writer: Connection,
+    /// Those that show what is written there.
+    pub replicas: Vec<Connection>,
+    /// What is to be known of those that do not: whole sentences.
+    pub remarks: Vec<String>,
+    /// Status counters, and whether they count there.
+    pub counters: BTreeMap<String, bool>,
+    /// Where the writer's name led last.
+    pub target: SocketAddr,
+    /// From the first connection until all were ready.
+    pub ready: Duration,
+    accesses: Vec<Access>,
+    unique_next: u64,
+    owned: Owned,
+}
+
+/// All hosts of a study, and the driver of their load.
+pub struct Party {
+    /// Dropped first: a database with sessions at work in it cannot be dropped.
+    pub driver: Driver,
+    hosts: Vec<Host>,
+}
+
+impl Party {
+    /// Connects everywhere, drops what killed runs have left, and makes a database at each writer.
+    ///
+    /// # Errors
+    /// A mistake or a breakdown of the first host that cannot be worked on; nothing is left at the
+    /// others.
+    pub fn gather(
+        study: &Study,
+        accesses: &Accesses,
+        cache: &Path,
+        progress: &Progress,
+    ) -> Result<Party> {
+        let claims = Claims::of(cache)?;
+        let driver = spawn_driver()?;
+        let mut hosts = Vec::new();
+        for (spec, accesses) in study.modes.iter().zip(accesses) {
+            progress.say(&format!("connecting to {}", spec.label));
+            let asked = spec.endpoint.as_ref().and_then(|e| e.database.as_deref());
+            let host = Host::visit(accesses, asked, &claims, progress)?;
+            progress.say(&format!(
+                "{} ready in {:.1} s, in its database {}",
+                spec.label,
+                host.ready.as_secs_f64(),
+                host.database()
+            ));
+            hosts.push(host);
+        }
+        Ok(Party { driver, hosts })
+    }
+
+    /// The host of a mode, by the mode's index.
+    pub fn host(&mut self, mode: usize) -> &mut Host {
+        &mut self.hosts[mode]
+    }
+
+    /// Driver and host at once.
+    pub fn pair(&mut self, mode: usize) -> (&mut Driver, &mut Host) {
+        (&mut self.driver, &mut self.hosts[mode])
+    }
+
+    /// All hosts, in the order of the modes.
+    pub fn hosts(&mut self) -> &mut [Host] {
+        &mut self.hosts
+    }
+
+    /// Creates and fills the tables of all the study's workloads at every writer.
+    pub fn load_tables(&mut self, study: &Study) -> Result<()> {
+        let workloads = distinct_tables(study);
+        for host in &mut self.hosts {
+            for workload in &workloads {
+                host.load(workload, study.seed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the driver, then drops all databases.
+    ///
+    /// # Errors
+    /// A breakdown that names those which could not be dropped.
+    pub fn leave(self) -> Result<()> {
+        drop(self.driver);
+        let mut outcome = Ok(());
+        for host in self.hosts {
+            let dropped = host.owned.give_back();
+            if let (Err(earlier), Err(_)) = (&outcome, &dropped) {
+                eprintln!("acklab: {earlier}");
+            }
+            outcome = dropped.and(outcome);
+        }
+        outcome
+    }
+}
+
+/// A driver on the host's own network. It ends when its pipe does, however we end; Ctrl-C is ours
+/// to hear, so it has a process group of its own.
+fn spawn_driver() -> Result<Driver> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("drive").process_group(0);
+    command.env_remove(PASSWORD_VARIABLE);
+    Driver::spawn(command)
+}
+
+impl Host {
+    fn visit(
+        accesses: &[Access],
+        asked: Option<&str>,
+        claims: &Claims,
+        progress: &Progress,
+    ) -> Result<Host> {
+        let start = Instant::now();
+        let access = accesses.first();
+        let access = access.ok_or_else(|| breakdown("visit an endpoint", "it has no writer"))?;
+        let mut writer = Connection::open(access)?;
+        let replicas = accesses[1..].iter().map(Connection::open);
+        let replicas = replicas.collect::<Result<Vec<_>>>()?;
+        for told in drop_left(&mut writer, claims)? {
+            progress.say(&told);
+        }
+        let owned = Owned::make(&mut writer, asked, claims)?;
+        writer.run(&format!("USE {}", owned.name()))?;
+        let mut host = Host {
+            counters: counting::provoke(&mut writer, owned.name())?,
+            target: handshakes(access)?.target,
+            writer,
+            replicas: Vec::new(),
+            remarks: Vec::new(),
+            ready: Duration::ZERO,
+            accesses: accesses.to_vec(),
+            unique_next: 0,
+            owned,
+        };
+        host.keep_those_that_show(replicas)?;
+        host.ready = start.elapsed();
+        Ok(host)
+    }
+
+    /// The database that is ours there.
+    pub fn database(&self) -> &str {
+        self.owned.name()
+    }
+
+    /// Its table of beats.
+    pub fn heartbeat(&self) -> String {
+        format!("{}.{HEARTBEAT}", self.owned.name())
+    }
+
+    /// How one gets in at the writer and at each replica.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// A replica on which our database does not appear follows somebody else, or leaves it out: its
+    /// lag is unknown.
+    fn keep_those_that_show(&mut self, mut replicas: Vec<Connection>) -> Result<()> {
+        let look = format!("SELECT beat FROM {} WHERE id = 1", self.heartbeat());
+        let shown = come_true(replicas.len(), SHOW_LIMIT, |i| {
+            let beat = replicas[i].value_if_there(&look)?;
+            Ok(beat.is_some_and(|beat| !beat.is_empty()))
+        })?;
+        for (replica, is_shown) in replicas.into_iter().zip(shown) {
+            if is_shown {
+                self.replicas.push(replica);
+                continue;
+            }
+            let place = replica.access().address.place();
+            self.remarks.push(format!(
+                "{} ({place}) did not show the writer's new database within {} s: its lag is \
+                 unknown.",
+                replica.name(),
+                SHOW_LIMIT.as_secs()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Creates and fills a workload's tables.
+    pub fn load(&mut self, workload: &Workload, seed: u64) -> Result<()> {
+        for statement in setup_statements(workload, seed) {
+            pause(Duration::ZERO)?;
+            self.writer.run(&statement)?;
+        }
+        Ok(())
+    }
+
+    /// What the driver is to do in a cell.
+    pub fn job(&self, study: &Study, cell: &Cell, round: u32) -> Job {
+        let access = &self.accesses[0];
+        Job {
+            targets: vec![self.target],
+            user: access.address.user.clone(),
+            password: access.password.clone(),
+            database: self.owned.name().to_owned(),
+            tls: access.tls.is_on(),
+            workload: cell.workload.clone(),
+            connections: cell.connections,
+            seed: study.seed ^ (u64::from(round) << 32),
+            driver: 0,
+            drivers: 1,
+            unique_from: self.unique_next,
+            rate_per_s: cell.rate_per_s.map(f64::from),
+            guest: Some(access.guest()),
+        }
+    }
+
+    /// Remembers which unique numbers a load has used.
+    pub fn used_numbers(&mut self, unique_next: u64) {
+        self.unique_next = self.unique_next.max(unique_next);
+    }
+}
+
+/// Which of so many things come true by the limit: all are asked in turn, those that are not true
+/// yet again and again, each once at least.
+fn come_true(
+    count: usize,
+    limit: Duration,
+    mut ask: impl FnMut(usize) -> Result<bool>,
+) -> Result<Vec<bool>> {
+    let start = Instant::now();
+    let mut all = vec![false; count];
+    loop {
+        for (i, is_true) in all.iter_mut().enumerate() {
+            *is_true = *is_true || ask(i)?;
+        }
+        if !all.contains(&false) || start.elapsed() >= limit {
+            return Ok(all);
+        }
+        pause(LOOK_EVERY)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_never_shows_takes_no_time_from_the_others() {
+        let shown = come_true(3, Duration::ZERO, |i| Ok(i != 0)).unwrap();
+        assert_eq!(shown, [false, true, true]);
+    }
+
+    #[test]
+    fn what_is_true_is_asked_no_more_and_a_failure_is_told() {
+        let mut asked = vec![];
+        let shown = come_true(2, Duration::MAX, |i| {
+            asked.push(i);
+            Ok(i == 0 || asked.len() > 3)
+        });
+        assert_eq!(
+            (shown.unwrap(), asked),
+            (vec![true, true], vec![0, 1, 1, 1])
+        );
+        let failed = come_true(1, Duration::MAX, |_| Err(breakdown("look", "refused")));
+        assert!(failed.is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The fronts of a study: each is started for the first cell that needs it, and stays.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, breakdown};
+use crate::lab::Lab;
+use crate::lab::front::{Front, Route};
+use crate::lab::network::Network;
+use crate::lab::node::PORT;
+use crate::lab::servers::{Cache, Catalogue, ProxyProgram};
+use crate::observe::cpu::process_cpu_us;
+use crate::plan::Cell;
+use crate::study::{FrontAt, Proxy, Study};
+
+/// Port of the first front; the others follow, for several may stand at one place.
+const FIRST_PORT: u16 = 6446;
+
+/// All that run, and what more can be made of.
+pub struct Fronts {
+    programs: BTreeMap<Proxy, ProxyProgram>,
+    /// By the index of the mode and the site of its clients.
+    running: BTreeMap<(usize, String), Front>,
+    run_folder: PathBuf,
+}
+
+/// Proxies that a study needs, each once.
+pub fn proxies(study: &Study) -> Vec<Proxy> {
+    let fronts = study.modes.iter().filter_map(|spec| spec.front);
+    let mut proxies: Vec<Proxy> = fronts.map(|front| front.proxy).collect();
+    proxies.sort();
+    proxies.dedup();
+    proxies
+}
+
+/// Sites in which fronts have places of their own: those of clients, where any mode asks for it.
+pub fn sites(study: &Study) -> Vec<String> {
+    let mut fronts = study.modes.iter().filter_map(|spec| spec.front);
+    if fronts.all(|front| front.at == FrontAt::Client) {
+        return Vec::new();
+    }
+    let has_clients = |site: &&String| {
+        let mut sweeps = study.sweeps.iter();
+        sweeps.any(|sweep| sweep.client_sites.contains(site))
+    };
+    study.sites.iter().filter(has_clients).cloned().collect()
+}
+
+impl Fronts {
+    /// None runs yet. What the study needs must have been fetched.
+    pub fn of(
+        study: &Study,
+        catalogue: &Catalogue,
+        cache: &Cache,
+        run_folder: &Path,
+    ) -> Result<Fronts> {
+        let program = |proxy: Proxy| {
+            let program = cache.proxy(catalogue, proxy.name())?;
+            let missing = || breakdown(format!("start {}", proxy.name()), "it was not fetched");
+            Ok((proxy, program.ok_or_else(missing)?))
+        };
+        let programs = proxies(study).into_iter().map(program);
+        Ok(Fronts {
+            programs: programs.collect::<Result<_>>()?,
+            running: BTreeMap::new(),
+            run_folder: run_folder.to_owned(),
+        })
+    }
+
+    /// The programs of all fronts.
+    pub fn programs(&self) -> impl Iterator<Item = &ProxyProgram> {
+        self.programs.values()
+    }
+
+    /// Starts the front that a cell's clients connect to, unless there is none or it runs already.
+    /// The cell's mode must be in force.
+    ///
+    /// # Errors
+    /// A breakdown with its last log lines.
+    pub fn raise(
+        &mut self,
+        study: &Study,
+        cell: &Cell,
+        lab: &Lab,
+        network: &Network,
+    ) -> Result<()> {
+        let spec = &study.modes[cell.mode];
+        let key = (cell.mode, cell.client_site.clone());
+        let Some(asked) = spec.front.filter(|_| !self.running.contains_key(&key)) else {
+            return Ok(());
+        };
+        let client = &network.clients[&cell.client_site];
+        let place = match asked.at {
+            FrontAt::Client => client,
+            FrontAt::Own => &network.fronts[&cell.client_site],
+        };
+        let number = self.running.len() as u16;
+        let server = |i: usize| SocketAddrV4::new(lab.nodes[i].place.address, PORT);
+        let route = Route {
+            listen: SocketAddrV4::new(place.address, FIRST_PORT + number),
+            servers: lab.writers(spec).map(server).collect(),
+        };
+        let folder = self.run_folder.join(format!("front.{number}"));
+        let program = &self.programs[&asked.proxy];
+        let front = Front::start(asked.proxy, program, (place, client), route, folder)?;
+        self.running.insert(key, front);
+        Ok(())
+    }
+
+    /// Where a cell's clients connect to, if not to its servers themselves.
+    pub fn address(&self, cell: &Cell) -> Option<SocketAddrV4> {
+        let front = self.running.get(&(cell.mode, cell.client_site.clone()));
+        front.map(|front| front.route.listen)
+    }
+
+    /// A breakdown if the front of a cell has ended.
+    pub fn check_alive(&mut self, cell: &Cell) -> Result<()> {
+        let front = self.running.get_mut(&(cell.mode, cell.client_site.clone()));
+        front.map_or(Ok(()), |front| front.check_alive("connect through"))
+    }
+
+    /// CPU time of a cell's front, in µs; `None` where there is no front.
+    pub fn cpu_us(&self, cell: &Cell) -> Option<f64> {
+        let front = self.running.get(&(cell.mode, cell.client_site.clone()))?;
+        process_cpu_us(front.pid())
+    }
+}

@@ -1,0 +1,72 @@
+//! `front`, `front_at` and `memory` of a `[[mode]]`.
+
+use super::walk::{Node, Table};
+use crate::study::{Front, FrontAt, ModeSpec, Proxy, limits, units};
+
+const FRONTS: [(&str, Option<Proxy>); 3] = [
+    ("direct", None),
+    ("router", Some(Proxy::Router)),
+    ("haproxy", Some(Proxy::Haproxy)),
+];
+const PLACES: [(&str, FrontAt); 2] = [("client", FrontAt::Client), ("own", FrontAt::Own)];
+
+/// What clients go through, once for each mode that is to be made: one, unless there is a list.
+pub fn read(table: &Table<'_>) -> Vec<Option<Front>> {
+    let proxies = proxies(table);
+    let place = table.get("front_at");
+    let at = place.as_ref().and_then(|node| node.one_of(&PLACES));
+    if let Some(node) = place.filter(|_| proxies.iter().all(Option::is_none)) {
+        node.wrong("is for modes with a front: say front = \"router\" or \"haproxy\"");
+    }
+    let at = at.unwrap_or(FrontAt::Client);
+    let front = |proxy: Option<Proxy>| proxy.map(|proxy| Front { proxy, at });
+    proxies.into_iter().map(front).collect()
+}
+
+fn proxies(table: &Table<'_>) -> Vec<Option<Proxy>> {
+    let given = table.get("front").and_then(|node| node.list());
+    let mut proxies: Vec<Option<Proxy>> = Vec::new();
+    for node in given.unwrap_or_default() {
+        let Some(proxy) = node.one_of(&FRONTS) else {
+            continue;
+        };
+        if proxies.contains(&proxy) {
+            node.wrong("is given twice");
+        } else {
+            proxies.push(proxy);
+        }
+    }
+    match proxies.is_empty() {
+        true => vec![None],
+        false => proxies,
+    }
+}
+
+/// The memory that each server of the mode may use, in bytes.
+pub fn memory(table: &Table<'_>) -> Option<u64> {
+    let node = table.get("memory")?;
+    let bytes = node.as_text().and_then(units::bytes);
+    let bytes = bytes.map(|bytes| bytes.round() as u64);
+    let bytes = bytes.filter(|bytes| limits::MEMORY_BYTES.holds(*bytes));
+    if bytes.is_none() {
+        wrong_size(&node);
+    }
+    bytes
+}
+
+fn wrong_size(node: &Node<'_>) {
+    let limits::Range { low, high } = limits::MEMORY_BYTES;
+    let [low, high] = [low, high].map(units::show_bytes);
+    node.wrong(&format!(
+        "must be a size from {low} to {high}, such as \"2GB\""
+    ));
+}
+
+/// How near a mode is to being measured on the same terms as `own`, to be its baseline. A
+/// baseline that goes through a front stands for its own front only: what the front itself costs
+/// is told against the direct way.
+pub fn likeness(spec: &ModeSpec, own: &ModeSpec) -> (bool, bool) {
+    let is_own = spec.mode == own.mode && own.front.is_some();
+    let front = if is_own { None } else { own.front };
+    (spec.memory_bytes == own.memory_bytes, spec.front == front)
+}
