@@ -19,6 +19,7 @@ use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
 use super::{need_root, need_tun, read_file};
 use crate::error::{Mistake, Result, Tried, breakdown};
+use crate::lab::run_folder;
 use crate::lab::sandbox::{self, INSIDE, Inside, Lifetime};
 use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue};
@@ -202,7 +203,7 @@ fn describe(standing: &Standing) {
 /// The run folder of the lab that is up.
 fn find(cache: &Cache) -> Result<(PathBuf, Standing)> {
     let parent = cache.path.join("run");
-    sandbox::sweep(&parent);
+    run_folder::sweep(&parent);
     let entries = fs::read_dir(&parent).into_iter().flatten().flatten();
     for entry in entries {
         let folder = entry.path();
@@ -210,7 +211,7 @@ fn find(cache: &Cache) -> Result<(PathBuf, Standing)> {
         let standing = text
             .ok()
             .and_then(|text| serde_json::from_str::<Standing>(&text).ok());
-        if let (Some(standing), Some(pid)) = (standing, sandbox::first_pid(&folder)) {
+        if let (Some(standing), Some(pid)) = (standing, run_folder::first_pid(&folder)) {
             return Ok((folder, Standing { pid, ..standing }));
         }
     }

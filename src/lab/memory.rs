@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::unistd::{AccessFlags, access};
 
+use super::run_folder::ENDING_STEP;
 use crate::error::{Mistake, Result, Tried, breakdown};
 use crate::study::units;
 
@@ -21,9 +22,8 @@ use crate::study::units;
 const JOURNAL: &str = "cgroups";
 /// What the name of each of our groups begins with.
 const OURS: &str = "acklab-";
-/// How long to wait for the killed processes of runs, and how often to look.
+/// How long to wait for the killed processes of runs.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
-const ENDING_STEP: Duration = Duration::from_millis(5);
 
 /// The kernel's interface to control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

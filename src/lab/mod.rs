@@ -14,6 +14,7 @@ pub mod network;
 pub mod node;
 pub mod options;
 mod relay;
+pub mod run_folder;
 pub mod sandbox;
 pub mod servers;
 pub mod sql;

@@ -9,24 +9,23 @@
 //! interface and mount. The keeper outlives it by a moment, to remove the run folder. A run folder
 //! whose keeper died as well is removed by the next command: its lock is free.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{Flock, FlockArg, OFlag, openat};
+use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::sys::stat::Mode;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, pipe2, setsid};
 
 use super::memory;
 use super::relay::Relay;
+use super::run_folder::{RunFolder, started_ticks_in};
 use crate::error::{Result, Tried, breakdown};
 
 /// Where everything of the lab is mounted inside the sandbox: a private tmpfs.
@@ -58,103 +57,6 @@ pub fn hear_requests_to_stop() {
         // SAFETY: the handler only calls write(2), which is async-signal-safe.
         let _ = unsafe { sigaction(signal, &action) };
     }
-}
-
-/// A run's folder on the host. It exists as long as the sandbox does.
-#[derive(Debug)]
-pub struct RunFolder {
-    pub path: PathBuf,
-    /// Holds the folder for as long as any copy of this descriptor is open, in any process.
-    _lock: ManuallyDrop<Flock<File>>,
-}
-
-impl RunFolder {
-    /// Makes a new folder below `cache/run`, after removing those of dead runs. It is held from
-    /// the start: killed at any moment, we leave nothing that the next command would not sweep.
-    pub fn create(cache: &Path) -> Result<RunFolder> {
-        let parent = cache.join("run");
-        fs::create_dir_all(&parent).tried(|| format!("make {}", parent.display()))?;
-        let guard = open_lock(&parent).tried(|| format!("lock {}", parent.display()))?;
-        let guard = Flock::lock(guard, FlockArg::LockExclusive)
-            .map_err(|(_, error)| breakdown(format!("lock {}", parent.display()), error.desc()))?;
-        sweep_guarded(&parent);
-        let unique = format!("{}-{:x}", std::process::id(), unix_nanoseconds());
-        let path = parent.join(unique);
-        fs::create_dir(&path).tried(|| format!("make {}", path.display()))?;
-        let lock = hold(&path)?;
-        drop(guard);
-        // Dropped, it would let go of the folder for the keeper and pid 1 too.
-        let _lock = ManuallyDrop::new(lock);
-        Ok(RunFolder { path, _lock })
-    }
-}
-
-fn hold(folder: &Path) -> Result<Flock<File>> {
-    let file = open_lock(folder).tried(|| format!("lock {}", folder.display()))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock)
-        .map_err(|(_, error)| breakdown(format!("lock {}", folder.display()), error.desc()))
-}
-
-fn unix_nanoseconds() -> u128 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos())
-}
-
-fn open_lock(folder: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join("lock"))
-}
-
-/// Removes run folders that nobody holds.
-pub fn sweep(parent: &Path) {
-    let Ok(guard) = open_lock(parent) else { return };
-    if let Ok(_guard) = Flock::lock(guard, FlockArg::LockExclusive) {
-        sweep_guarded(parent);
-    }
-}
-
-/// A folder without a lock file is one whose maker died at once: while the parent is locked,
-/// nobody else makes any.
-fn sweep_guarded(parent: &Path) {
-    let deadline = memory::patience();
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    for path in entries
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-    {
-        let is_held = path.join("lock").exists() && hold(&path).is_err();
-        // A folder whose groups are still in use is left to the next command: it names them.
-        if !is_held && memory::sweep(&path, deadline) {
-            let _ = fs::remove_dir_all(&path);
-        }
-    }
-}
-
-/// When a process started, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)).
-fn started_ticks(pid: i32) -> Option<u64> {
-    started_ticks_in(&File::open("/proc").ok()?, pid)
-}
-
-/// The same as told by a `/proc` that is open already.
-fn started_ticks_in(proc: &File, pid: i32) -> Option<u64> {
-    let path = format!("{pid}/stat");
-    let file = openat(proc, path.as_str(), OFlag::O_RDONLY, Mode::empty()).ok()?;
-    let text = std::io::read_to_string(File::from(file)).ok()?;
-    let (_, fields) = text.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// Pid 1 of the sandbox with that run folder, as the host sees it; never another process that has
-/// come to the same number.
-pub fn first_pid(folder: &Path) -> Option<i32> {
-    let text = fs::read_to_string(folder.join("pid")).ok()?;
-    let (pid, ticks) = text.split_once(' ')?;
-    let (pid, ticks) = (pid.parse().ok()?, ticks.parse().ok()?);
-    (started_ticks(pid) == Some(ticks)).then_some(pid)
 }
 
 /// How long the sandbox lives.
