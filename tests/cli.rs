@@ -1,7 +1,15 @@
 //! The command line where no lab is needed: no root, no servers.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use nix::pty::openpty;
+use nix::sys::termios::{LocalFlags, tcgetattr};
+use nix::unistd::setsid;
 
 const VERBS: [&str; 11] = [
     "compare", "run", "studies", "report", "servers", "check", "up", "exec", "sql", "status",
@@ -226,4 +234,90 @@ fn no_lab_is_up_in_an_empty_cache() {
         err.contains("no lab is up") && err.contains("acklab up"),
         "{err}"
     );
+}
+
+/// What `up` checks is a study, but the user has not written one.
+#[test]
+fn mistakes_of_up_name_its_own_options() {
+    for (words, start) in [
+        (
+            &["up", "semisink"][..],
+            "acklab up: MODE: given \"semisink\"; ",
+        ),
+        (
+            &["up", "group", "--rtt", "-1ms"],
+            "acklab up: --rtt: given \"-1ms\"; ",
+        ),
+        (
+            &["up", "group", "--nodes", "1"],
+            "acklab up: --nodes: given 1; ",
+        ),
+        (
+            &["up", "async", "--server", "oracle"],
+            "acklab up: --server: given \"oracle\"; ",
+        ),
+    ] {
+        let (code, out, err) = run(words);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        let first = err.lines().next().unwrap_or_default();
+        assert!(first.contains(start), "{err}");
+    }
+}
+
+const OF_AN_ENDPOINT: &str = r#"
+    [[mode]]
+    mode = "endpoint"
+    writer = "mysql://someone@127.0.0.1:1"
+    [[sweep]]
+    workload = "point_select"
+    "#;
+
+/// Without a file and in an empty environment, whoever sits at the terminal is asked.
+#[test]
+fn a_password_typed_at_a_terminal_is_not_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("study.toml"), OF_AN_ENDPOINT).expect("a file");
+    let pty = openpty(None, None).expect("a terminal");
+    let end = || pty.slave.try_clone().expect("a descriptor");
+    let mut command = command(folder.path(), &["run", "study.toml"]);
+    command.env_remove("ACKLAB_PASSWORD");
+    command.stdin(end()).stdout(end()).stderr(end());
+    // SAFETY: both only make a system call, which is allowed between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        })
+    };
+    let mut child = command.spawn().expect("the program");
+    drop((command, pty.slave));
+    let begin = Instant::now();
+    let is_shown = || {
+        let terminal = tcgetattr(&pty.master).expect("settings");
+        terminal.local_flags.contains(LocalFlags::ECHO)
+    };
+    while is_shown() {
+        let is_in_time = begin.elapsed() < Duration::from_secs(60);
+        assert!(is_in_time && child.try_wait().expect("a status").is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut terminal = File::from(pty.master);
+    terminal.write_all(b"s3cret\n").expect("somebody reads");
+    let mut shown = Vec::new();
+    // Fails when the other end is closed, which is when all has been read.
+    let _ = terminal.read_to_end(&mut shown);
+    let shown = text(&shown);
+    let code = child.wait().expect("an end").code();
+    assert!(
+        shown.contains("password of someone at 127.0.0.1:1: "),
+        "{shown}"
+    );
+    assert!(
+        code == Some(4) && shown.contains("refused"),
+        "{code:?}: {shown}"
+    );
+    assert!(!shown.contains("s3cret"), "{shown}");
 }

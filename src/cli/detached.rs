@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
 use super::{need_root, need_tun, read_file};
-use crate::error::{Mistake, Result, Tried, breakdown};
+use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
 use crate::lab::sandbox::{self, INSIDE, Inside, Lifetime};
 use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
@@ -114,11 +114,34 @@ fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> 
         quoted(&wish.mode),
         quoted(&wish.rtt),
     );
-    let mut study = written::parse(&text, "acklab up", &capabilities, &|_| Err(String::new()))?;
+    let parsed = written::parse(&text, "acklab up", &capabilities, &|_| Err(String::new()));
+    let mut study = parsed.map_err(by_options)?;
     if let Some(path) = &wish.my_cnf {
         study.my_cnf = Some(read_file("--my-cnf", path)?);
     }
     Ok(study)
+}
+
+/// What stands for which key of a study.
+const OPTIONS: [(&str, &str); 5] = [
+    ("mode[1].mode", "MODE"),
+    ("mode[1].server", "--server"),
+    ("mode[1].nodes", "--nodes"),
+    ("sweep[1].rtt", "--rtt"),
+    ("tls", "--tls"),
+];
+
+/// Mistakes in a text that the user has not written, told by what the user did write.
+fn by_options(error: Error) -> Error {
+    let Error::Mistakes(mistakes) = error else {
+        return error;
+    };
+    let told = mistakes.into_iter().map(|mistake| {
+        let option = OPTIONS.iter().find(|(key, _)| mistake.key.starts_with(key));
+        let key = option.map_or(mistake.key.as_str(), |(_, option)| option);
+        Mistake::new("acklab up", key, &mistake.given, &mistake.allowed)
+    });
+    Error::Mistakes(told.collect())
 }
 
 /// Builds the lab inside the sandbox and tells where everything is.

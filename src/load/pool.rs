@@ -15,9 +15,10 @@ use super::keys::Draws;
 use super::session::{Progress, Session, Shared};
 use super::stream::Tls;
 use super::tally::{LOST_CONNECTION, Tally};
-use super::wire::login::Account;
+use super::wire::login::{Account, Charset};
 use super::workload::{Script, SessionState};
 use crate::error::{Error, Result, Tried, breakdown};
+use crate::study::Workload;
 
 /// Sessions that log in at the same time in a closed-loop load: below every server's default
 /// backlog.
@@ -391,6 +392,15 @@ fn timer(epoll: &Epoll) -> Result<TimerFd> {
     Ok(timer)
 }
 
+/// mysqlslap speaks what its build has as default, which is its server's as well. What a user
+/// wrote is UTF-8.
+fn charset(workload: &Workload) -> Charset {
+    match workload {
+        Workload::Mysqlslap { .. } => Charset::OfServer,
+        Workload::Sysbench { .. } | Workload::Custom { .. } => Charset::Utf8mb4,
+    }
+}
+
 fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<Shared> {
     let tally = Tally::new(now, &script.kinds);
     let stream = u64::from(job.driver) << 32 | ARRIVALS_STREAM;
@@ -402,6 +412,7 @@ fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<S
             password: job.password.clone(),
             database: job.database.clone(),
             tls: job.tls,
+            charset: charset(&job.workload),
         },
         tls: tls.transpose()?,
         script,

@@ -14,6 +14,9 @@ use super::frame::{Packet, begin_packet, finish_packet};
 use crate::lab::endpoint::Secret;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
+/// Where the client's collation stands in a framed answer to the greeting, `HandshakeResponse41`
+/// and `SSLRequest` alike: behind the frame's header, capabilities and longest packet.
+const COLLATION_AT: usize = 4 + 4 + 4;
 const MAX_PACKET_BYTES: u32 = 0x4000_0000;
 
 const OK: u8 = 0x00;
@@ -32,6 +35,15 @@ pub struct Account {
     /// May be empty: no current database.
     pub database: String,
     pub tls: bool,
+    pub charset: Charset,
+}
+
+/// The character set that a session speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charset {
+    Utf8mb4,
+    /// The server's default, as its greeting tells it: the server converts nothing.
+    OfServer,
 }
 
 /// What to do after a packet of the server.
@@ -65,6 +77,7 @@ pub struct Login {
     stage: Stage,
     nonce: Vec<u8>,
     capabilities: CapabilityFlags,
+    collation: u8,
 }
 
 impl Default for Login {
@@ -73,6 +86,7 @@ impl Default for Login {
             stage: Stage::Greeting,
             nonce: Vec::new(),
             capabilities: CapabilityFlags::empty(),
+            collation: UTF8MB4_GENERAL_CI,
         }
     }
 }
@@ -111,13 +125,16 @@ impl Login {
             .auth_plugin()
             .unwrap_or(AuthPlugin::MysqlNativePassword);
         self.stage = Stage::Proof;
+        if account.charset == Charset::OfServer {
+            self.collation = greeting.default_collation();
+        }
         if !account.tls {
             return Step::Send(self.response(account, plugin, sequence));
         }
         if !self.has(CapabilityFlags::CLIENT_SSL) {
             return refused("the server offers no TLS");
         }
-        let request = SslRequest::new(self.capabilities, MAX_PACKET_BYTES, UTF8MB4_GENERAL_CI);
+        let request = SslRequest::new(self.capabilities, MAX_PACKET_BYTES, self.collation);
         let response = self.response(account, plugin, sequence.wrapping_add(1));
         Step::StartTls(framed(sequence, &request), response)
     }
@@ -139,7 +156,10 @@ impl Login {
             None,
             MAX_PACKET_BYTES,
         );
-        framed(sequence, &response)
+        let mut bytes = framed(sequence, &response);
+        // The crate knows one collation only.
+        bytes[COLLATION_AT] = self.collation;
+        bytes
     }
 
     fn switch(&mut self, account: &Account, head: &[u8], sequence: u8) -> Step {
@@ -235,6 +255,7 @@ mod tests {
     /// Where the upper half of the capabilities stands in a greeting of version `9.9.9`: behind
     /// protocol, version, id, nonce, zero, lower half, collation and status.
     const UPPER_CAPABILITIES: usize = 1 + 6 + 4 + 8 + 1 + 2 + 1 + 2;
+    const LATIN1_SWEDISH_CI: u8 = 8;
     const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 
     fn account(password: &str, tls: bool) -> Account {
@@ -243,6 +264,7 @@ mod tests {
             password: password.into(),
             database: "d".to_owned(),
             tls,
+            charset: Charset::Utf8mb4,
         }
     }
 
@@ -255,7 +277,7 @@ mod tests {
             *NONCE.first_chunk().unwrap(),
             Some([&NONCE[8..], &[0]].concat()),
             capabilities,
-            45,
+            LATIN1_SWEDISH_CI,
             StatusFlags::empty(),
             Some(plugin.as_bytes().to_vec()),
         );
@@ -316,6 +338,33 @@ mod tests {
             deprecate_eof: true,
         };
         assert_eq!(feed(&mut login, &open, 2, &[0, 0, 0, 2, 0, 0, 0]), done);
+    }
+
+    #[test]
+    fn the_character_set_is_ours_or_the_servers() {
+        for (charset, expected) in [
+            (Charset::Utf8mb4, UTF8MB4_GENERAL_CI),
+            (Charset::OfServer, LATIN1_SWEDISH_CI),
+        ] {
+            for tls in [false, true] {
+                let account = Account {
+                    charset,
+                    ..account("pw", tls)
+                };
+                let packet = greeting("mysql_native_password");
+                let sent = match feed(&mut Login::default(), &account, 0, &packet) {
+                    Step::Send(response) => vec![response],
+                    Step::StartTls(request, response) => vec![request, response],
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(sent.len(), 1 + usize::from(tls));
+                let response: HandshakeResponse =
+                    ParseBuf(&sent.last().unwrap()[4..]).parse(()).unwrap();
+                assert_eq!(response.collation(), expected);
+                let told: Vec<u8> = sent.iter().map(|bytes| bytes[COLLATION_AT]).collect();
+                assert!(told.iter().all(|own| *own == expected), "{told:?}");
+            }
+        }
     }
 
     /// MySQL 5.5.9 leaves out the zero behind the plugin's name, knows no end of EOF packets; one

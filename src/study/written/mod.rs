@@ -111,11 +111,29 @@ fn study(
         is_quick: false,
     };
     study.quick = quick::read(table, &study, short);
+    check_all_are_measured(table, &study);
     table.finish();
     if let Err(advice) = check_length(&study) {
         table.wrong("", &advice);
     }
     study
+}
+
+/// A mode that nothing names would be left out without a word.
+fn check_all_are_measured(table: &Table<'_>, study: &Study) {
+    let short = study.quick.iter().flat_map(|quick| &quick.sweeps);
+    let sweeps: Vec<&super::Sweep> = study.sweeps.iter().chain(short).collect();
+    let chosen = &study.power_cut_modes;
+    let is_cut =
+        |label: &String| study.power_cuts > 0 && (chosen.is_empty() || chosen.contains(label));
+    let is_met = |label: &String| is_cut(label) || sweeps.iter().any(|sweep| sweep.has_mode(label));
+    let labels = study.modes.iter().map(|spec| &spec.label);
+    for label in labels.filter(|label| !sweeps.is_empty() && !is_met(label)) {
+        table.wrong(
+            &format!("mode {label:?}"),
+            "no sweep measures it: name it in the modes of one, or leave it out",
+        );
+    }
 }
 
 /// A flag that is off if it is not given.

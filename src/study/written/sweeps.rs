@@ -112,7 +112,10 @@ fn workload(node: &Node<'_>, around: &Surroundings<'_>, known: &[&str]) -> Optio
     }) = &found
         && around.has_group
     {
-        node.wrong("has no primary key (autoincrement = false), which group modes refuse");
+        node.wrong(
+            "has no primary key (auto_generate_sql_add_autoincrement = false), which group modes \
+             refuse",
+        );
     }
     found
 }

@@ -135,17 +135,17 @@ fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
         MysqlslapLoad::name,
         mysqlslap_load,
     );
-    let int_cols = count(table, "int_cols", COLUMNS, 1);
-    let char_cols = count(table, "char_cols", COLUMNS, 1);
-    let autoincrement = flag(table, "autoincrement", true);
-    let write_number = count(table, "write_number", WRITE_NUMBER, 100);
+    let int_cols = count(table, "number_int_cols", COLUMNS, 1);
+    let char_cols = count(table, "number_char_cols", COLUMNS, 1);
+    let autoincrement = flag(table, "auto_generate_sql_add_autoincrement", true);
+    let write_number = count(table, "auto_generate_sql_write_number", WRITE_NUMBER, 100);
     let number_of_queries = count(table, "number_of_queries", NUMBER_OF_QUERIES, 1_000);
     let iterations = count(table, "iterations", ITERATIONS, 1);
     let catch_up = flag(table, "catch_up", false);
     let load = load?;
     if !autoincrement
         && matches!(load, MysqlslapLoad::Key | MysqlslapLoad::Update)
-        && let Some(node) = table.get("autoincrement")
+        && let Some(node) = table.get("auto_generate_sql_add_autoincrement")
     {
         node.wrong(&format!(
             "must be true: {} looks rows up by primary key",

@@ -227,7 +227,7 @@ fn own_workloads_are_checked() {
         [workload.b]
         tool = "mysqlslap"
         load = "update"
-        autoincrement = false
+        auto_generate_sql_add_autoincrement = false
         [workload.c]
         tool = "custom"
         [workload.d]
@@ -238,7 +238,7 @@ fn own_workloads_are_checked() {
         "#;
     assert_snapshot!(mistakes(&format!("{text}{SINGLE}{SWEEP}")), @r#"
     study.toml:3: workload.a.tool: given "sysbensh"; must be one of sysbench, mysqlslap, custom; did you mean sysbench?
-    study.toml:7: workload.b.autoincrement: given false; must be true: update looks rows up by primary key
+    study.toml:7: workload.b.auto_generate_sql_add_autoincrement: given false; must be true: update looks rows up by primary key
     study.toml:8: workload.c.transaction: is missing; at least one transaction must be given
     study.toml:13: workload.d.transaction[1].statement[1]: given "UPDATE t SET a = ?"; has 1 × ? but 0 parameters; there must be one for each
     study.toml:13: workload.d.transaction[1].statement[2].sql: given "SELECT ?, '?'"; has 1 × ? but 2 parameters; there must be one for each
@@ -249,10 +249,11 @@ fn own_workloads_are_checked() {
 
 #[test]
 fn a_group_takes_no_table_without_a_key() {
-    let text = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\nautoincrement = false\n\
+    let text = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\n\
+                auto_generate_sql_add_autoincrement = false\n\
                 [[mode]]\nserver = \"mysql\"\nmode = \"group\"\n\
                 [[sweep]]\nworkload = \"w\"\nrtt = \"1ms\"";
-    assert_snapshot!(mistakes(text), @r#"study.toml:9: sweep[1].workload: given "w"; has no primary key (autoincrement = false), which group modes refuse"#);
+    assert_snapshot!(mistakes(text), @r#"study.toml:9: sweep[1].workload: given "w"; has no primary key (auto_generate_sql_add_autoincrement = false), which group modes refuse"#);
     assert!(read(&text.replace("\"group\"", "\"async\"")).is_ok());
 }
 
@@ -311,4 +312,24 @@ conections = 4
     study.toml:14: sweep[1].rtt[1]: given "-1ms"; must be a time from 0 to 60 s
     study.toml:15: sweep[1].conections: given 4; no such key; did you mean connections?
     "#);
+}
+
+#[test]
+fn a_mode_that_nothing_measures_is_told() {
+    let text = r#"
+        [[mode]]
+        label = "measured"
+        server = "mysql"
+        mode = "async"
+        [[mode]]
+        label = "forgotten"
+        server = "mysql"
+        mode = "semisync"
+        [[sweep]]
+        modes = ["measured"]
+        workload = "update_index"
+        rtt = "1ms"
+        "#;
+    assert_snapshot!(mistakes(text), @r#"study.toml:1: given mode "forgotten"; no sweep measures it: name it in the modes of one, or leave it out"#);
+    assert!(read(&text.replace("modes = [\"measured\"]", "")).is_ok());
 }
