@@ -125,11 +125,12 @@ pub fn host_bound(cells: &[CellSummary]) -> Vec<String> {
         let mut flags = cell.flags.iter();
         flags.any(|count| count.flag == crate::record::Flag::HostBound)
     };
-    let measured = cells.iter().filter(|cell| cell.rounds > 0).count();
-    match cells.iter().filter(is_bound).count() {
+    let measured: Vec<&CellSummary> = cells.iter().filter(|cell| cell.rounds > 0).collect();
+    let of = measured.len();
+    match measured.into_iter().filter(is_bound).count() {
         0 => vec![],
         bound => vec![format!(
-            "in {bound} of {measured} cells all nodes together had used up this host's CPUs in \
+            "in {bound} of {of} cells all nodes together had used up this host's CPUs in \
              some round: there the host is the limit, as one may have been in the article."
         )],
     }

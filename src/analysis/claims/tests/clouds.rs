@@ -4,7 +4,8 @@ use super::super::Verdict::{Confirmed, Contradicted, Undecided};
 use super::super::{GridRow, judge};
 use super::articles::{CLOUDS, changed, claims_of, material, study, verdicts};
 use crate::analysis::example::articles::{about, busy_after, clouds};
-use crate::analysis::summary::CellSummary;
+use crate::analysis::summary::{CellSummary, FlagCount};
+use crate::record::Flag;
 
 #[test]
 fn clouds_as_published() {
@@ -233,4 +234,24 @@ fn clouds_study_has_the_cells_that_its_claims_name() {
         };
         assert_eq!((found.connections, &found.client_site[..]), (16, "b"));
     }
+}
+
+#[test]
+fn cells_that_the_host_limited_are_counted_among_those_with_figures() {
+    let is_told = |said: &String| said.contains("used up this host's CPUs");
+    assert!(!unseen(&clouds()).iter().any(is_told));
+    let mut cells = clouds();
+    for cell in &mut cells[..3] {
+        cell.flags = vec![FlagCount {
+            flag: Flag::HostBound,
+            rounds: 1,
+            of: 4,
+        }];
+    }
+    // All its rounds were void.
+    cells[0].rounds = 0;
+    let count = format!("in 2 of {} cells", cells.len() - 1);
+    let all = unseen(&cells);
+    let told = all.iter().find(|said| is_told(said)).expect("a sentence");
+    assert!(told.starts_with(&count), "{told}");
 }
