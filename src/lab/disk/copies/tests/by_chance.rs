@@ -179,6 +179,40 @@ fn shapes() -> impl Strategy<Value = Shape> {
     (size, ack).prop_map(|((copies, write_quorum), ack)| Shape::quorum(copies, write_quorum, ack))
 }
 
+/// What a cut left of writes that were not durable stays under a head that makes nothing durable.
+#[test]
+fn what_an_odd_cut_left_may_lead_twice() {
+    let deliver = Step::Deliver {
+        wire: 0,
+        is_to_copy: true,
+        count: 1,
+    };
+    let write = Step::Write {
+        head: 0,
+        offset: 0,
+        bytes: 1,
+    };
+    let cut = Step::PowerCut {
+        node: 0,
+        cut: PowerCut::KeepAll,
+    };
+    let steps = [
+        write,
+        deliver.clone(),
+        cut,
+        Step::Start { node: 0 },
+        Step::Promote { reachable: 0b01 },
+        Step::Promote { reachable: 0b11 },
+        Step::Connect { head: 0, peer: 0 },
+        Step::Promote { reachable: 0b10 },
+        deliver,
+    ];
+    let mut cluster = play(Shape::mirror(Ack::Flush, WhenShort::Degrade), &steps);
+    assert!(cluster.promotions >= 2, "{}", cluster.promotions);
+    cluster.end_well();
+    assert_eq!(cluster.world.complaints, [] as [String; 0]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

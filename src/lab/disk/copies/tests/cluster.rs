@@ -207,12 +207,18 @@ impl Cluster {
         let legal = self.world.legal_images(&node.seat);
         node.seat.promote(&mut node.store, now, terms, generation);
         node.begun.clear();
-        let is_odd = node.odd_image.is_some() && !node.seat.book().is_exact;
-        if !is_odd && !legal.contains(&newest(&node.store)) {
+        // It stays so until something is made durable, however often the node leads until then.
+        let is_exact = node.seat.book().is_exact;
+        node.odd_image = node.odd_image.take().filter(|_| !is_exact);
+        let found = newest(&node.store);
+        if !legal
+            .iter()
+            .chain(&node.odd_image)
+            .any(|image| *image == found)
+        {
             let complaint = format!("node {at} leads with what was never there");
             self.world.complaints.push(complaint);
         }
-        node.odd_image = None;
         let Seat::Head(head) = &node.seat else {
             panic!("a promoted copy leads");
         };
