@@ -3,7 +3,7 @@
 //! The three share running servers: `single` is the source with its replicas' threads stopped, so
 //! that a mode and its baseline are measured on the very same server and files.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::lab::Lab;
 use super::super::options::Settings;
@@ -11,8 +11,11 @@ use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
 use super::{CATCH_UP_LIMIT, READY_LIMIT};
 use crate::error::Result;
-use crate::lab::node::{Node, PORT};
+use crate::lab::node::{Node, PORT, pause};
 use crate::study::{Mode, ModeSpec};
+
+/// Time between two looks at what a replica has applied.
+const ASK_AGAIN_EVERY: Duration = Duration::from_millis(2);
 
 /// Binary log, GTIDs, appliers; semi-sync's plugins are loaded but off.
 pub fn settings(lab: &Lab, _i: usize) -> Settings {
@@ -247,6 +250,14 @@ fn wait_applied(lab: &mut Lab, i: usize, gtids: &str, limit: Duration) -> Result
     let gtids = gtids.replace('\n', "");
     let seconds = limit.as_secs().max(1).to_string();
     let sql = dialect.fill("wait_gtids", &[("gtids", &gtids), ("seconds", &seconds)]);
-    let answer = lab.nodes[i].value(&sql)?.unwrap_or_default();
-    Ok(answer == dialect.word("wait_gtids_good"))
+    let deadline = Instant::now() + limit;
+    loop {
+        let answer = lab.nodes[i].value(&sql)?.unwrap_or_default();
+        let is_good = answer == dialect.word("wait_gtids_good");
+        if is_good || Instant::now() >= deadline {
+            return Ok(is_good);
+        }
+        // Only a server that does not wait itself is asked again.
+        pause(ASK_AGAIN_EVERY)?;
+    }
 }
