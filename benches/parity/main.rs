@@ -1,9 +1,9 @@
 //! Real sysbench and real mysqlslap beside acklab, in turn on one real server, server and client
 //! each held to a CPU of their own:
 //!
-//!     cargo bench --bench parity                       all of it, some twenty minutes
+//!     cargo bench --bench parity                       all of it, half an hour to an hour
 //!     cargo bench --bench parity -- --short            three loads, three pairs, two minutes
-//!     cargo bench --bench parity -- --part keys --server mariadb
+//!     cargo bench --bench parity -- --part keys --load delete --server mariadb
 //!
 //! Exit code 1 unless statements and queries are the same, keys fit, and the medians of all pairs
 //! are within a tenth. Where they are not, more pairs are run and decide with them, but for those
@@ -63,12 +63,29 @@ struct Wish {
     /// Only these parts
     #[arg(long, value_enum)]
     part: Vec<Part>,
+    /// Only these of sysbench's workloads
+    #[arg(long, value_parser = load_named)]
+    load: Vec<SysbenchLoad>,
     /// A server of the catalogue; by default both
     #[arg(long, value_parser = ["mysql", "mariadb"])]
     server: Option<String>,
     /// cargo's own
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+impl Wish {
+    fn loads(&self) -> Vec<SysbenchLoad> {
+        let is_wanted = |load: &SysbenchLoad| self.load.is_empty() || self.load.contains(load);
+        SysbenchLoad::ALL.into_iter().filter(is_wanted).collect()
+    }
+}
+
+fn load_named(name: &str) -> std::result::Result<SysbenchLoad, String> {
+    let named = |load: &SysbenchLoad| load.name() == name;
+    let names = SysbenchLoad::ALL.map(|load| load.name()).join(", ");
+    let found = SysbenchLoad::ALL.into_iter().find(named);
+    found.ok_or_else(|| format!("allowed: {names}"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,19 +160,20 @@ fn measure(ground: &Ground, server: &str, wish: &Wish) -> Result<bool> {
         let is_same = statements::same_counts(&place, &SHORT_LOADS)?;
         return Ok(throughput(&place, &SHORT_LOADS, SHORT)? && is_same);
     }
+    let loads = wish.loads();
     let wants = |part| wish.part.is_empty() || wish.part.contains(&part);
     let mut is_met = true;
     if wants(Part::Counts) {
-        is_met &= statements::same_counts(&place, &SysbenchLoad::ALL)?;
+        is_met &= statements::same_counts(&place, &loads)?;
     }
     if wants(Part::Keys) {
-        is_met &= statements::same_keys(&place, &SysbenchLoad::ALL)?;
+        is_met &= statements::same_keys(&place, &loads)?;
     }
     if wants(Part::Throughput) {
-        is_met &= throughput(&place, &SysbenchLoad::ALL, FULL)?;
+        is_met &= throughput(&place, &loads, FULL)?;
     }
     if wants(Part::Latency) {
-        is_met &= latency(&place, &SysbenchLoad::ALL, FULL)?;
+        is_met &= latency(&place, &loads, FULL)?;
     }
     if wants(Part::Queries) {
         is_met &= slap::same_queries(&place, &Tool::of(&place, server)?)?;
@@ -203,10 +221,12 @@ fn latency(place: &Place, loads: &[SysbenchLoad], effort: Effort) -> Result<bool
                 service_us.extend(run.service_us_p50);
                 Ok(run.latency_us_p50)
             };
-            let theirs = || Ok(sysbench_run(place, offered)?.latency_us_p50);
+            let mut theirs = || Ok(sysbench_run(place, offered)?.latency_us_p50);
             let rate = offered.rate_per_s.unwrap_or(0);
             let name = format!("{}, {connections} connections, {rate}/s", load.name());
-            table.row(place, &name, effort, ours, theirs)?;
+            if !table.row(place, &name, effort, ours, &mut theirs)? {
+                table.control(place, effort.pairs, theirs)?;
+            }
             let median_us = Ratios::of(service_us).median();
             services += &format!("| {name} | {median_us:.0} |\n");
         }

@@ -39,7 +39,7 @@ impl Table {
 
     /// Compares a figure of both tools; each closure makes one run and tells the figure. Where the
     /// bound is missed, or the host was busy, as many pairs more are run, and all decide but for
-    /// those of a busy host; of the last ones all.
+    /// those of a busy host; of the last ones all. Whether the bound was met.
     pub fn row(
         &mut self,
         place: &Place,
@@ -47,7 +47,7 @@ impl Table {
         effort: Effort,
         mut ours: impl FnMut() -> Result<f64>,
         mut theirs: impl FnMut() -> Result<f64>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut pairs = Vec::new();
         for attempt in 1..=effort.tries {
             let before = place.look();
@@ -58,12 +58,28 @@ impl Table {
             let is_met = told(name, &pairs, others_share);
             if is_met && !is_busy || attempt == effort.tries {
                 self.is_met &= is_met;
-                break;
+                return Ok(is_met);
             }
             if is_busy {
                 pairs.truncate(quiet);
             }
         }
+        Ok(false)
+    }
+
+    /// The tool against itself, for a row that missed the bound: whether two runs of it alike are
+    /// within the bound. Decides nothing.
+    pub fn control(
+        &self,
+        place: &Place,
+        count: usize,
+        mut theirs: impl FnMut() -> Result<f64>,
+    ) -> Result<()> {
+        let before = place.look();
+        let pair = |_| Ok((theirs()?, theirs()?));
+        let pairs = (0..count).map(pair).collect::<Result<Vec<_>>>()?;
+        let others_share = place.look().others_share_since(&before);
+        told("– the tool against itself", &pairs, others_share);
         Ok(())
     }
 }

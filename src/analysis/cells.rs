@@ -10,7 +10,7 @@ use super::summary::{
 use super::{activity, applied, disks, endpoints, flags, terms, timeline};
 use crate::plan::Cell;
 use crate::record::store::Record;
-use crate::record::{DiskUse, Header, Measurement, histogram};
+use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, histogram};
 
 /// Samples that must lie beyond a percentile for it to be given.
 const BEYOND: f64 = 10.0;
@@ -91,7 +91,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         disk_cpu_us_per_commit: rounds.of_disks(|disk| disk.cpu_us),
         disk_busy_share: rounds.median_of(disks::busy_share),
         degraded_s: disks::degraded_s(&rounds.sound),
-        lag_ms: lags(&rounds.sound),
+        lag_ms: lags(&rounds.sound, named.measure_s),
         commit_time_us: medians_by_name(&rounds.sound, |m| m.commit_time_us.clone()),
         server_counters: counters(&rounds.sound),
         run_s: over(&by_round.run_s),
@@ -363,7 +363,8 @@ fn traffic(rounds: &Rounds, figure: fn(&crate::record::LinkTraffic) -> u64) -> T
     }
 }
 
-fn lags(measurements: &[&Measurement]) -> Vec<LagSummary> {
+fn lags(measurements: &[&Measurement], measure_s: f64) -> Vec<LagSummary> {
+    let waited_ms = measure_s.min(LAG_LIMIT_S as f64) * 1e3;
     let mut by_node: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for lag in measurements.iter().flat_map(|m| &m.lag) {
         let (lags_ms, catch_ups_ms) = by_node.entry(&lag.node).or_default();
@@ -377,6 +378,7 @@ fn lags(measurements: &[&Measurement]) -> Vec<LagSummary> {
             p50: sample_percentile(&lags_ms, 0.5),
             p95: sample_percentile(&lags_ms, 0.95),
             max: lags_ms.last().copied(),
+            beyond: lags_ms.iter().filter(|ms| **ms >= waited_ms).count() as u64,
             samples: lags_ms.len() as u64,
             catch_up: median(&catch_ups_ms).filter(|ms| ms.is_finite()),
             not_caught_up: catch_ups_ms.iter().filter(|ms| ms.is_infinite()).count() as u32,

@@ -22,10 +22,15 @@ pub mod trial;
 pub use summary::Summary;
 pub use terms::mode_settings;
 
+use std::collections::BTreeMap;
+
 use crate::record::LabFacts;
 use crate::record::store::Record;
 use crate::record::trial::Series;
-use summary::{LabSummary, ModeToll, Overridden};
+use summary::{CellSummary, LabSummary, ModeToll, Overridden};
+
+/// Servers of one mode that take more without load are remarked on: idle ones take a tenth of it.
+const IDLE_CPUS_MAX: f64 = 0.2;
 
 /// All that can be said of a record, finished or not.
 ///
@@ -74,7 +79,9 @@ pub fn summarise(record: &Record) -> Summary {
         servers: header.servers.clone(),
         labs: header.labs.iter().map(lab).collect(),
         terms: terms::effective(&header.labs, &study.modes),
-        remarks: header.remarks.clone(),
+        remarks: (header.remarks.iter().cloned())
+            .chain(busy_while_idle(&cells))
+            .collect(),
         endpoints: header.endpoints.clone(),
         cells,
         anatomy,
@@ -84,6 +91,28 @@ pub fn summarise(record: &Record) -> Summary {
         article,
         claims: claims.unwrap_or_default(),
     }
+}
+
+/// Servers of a lab that take CPUs without load take them from all that is measured beside them.
+fn busy_while_idle(cells: &[CellSummary]) -> Option<String> {
+    let mut busy: BTreeMap<&str, f64> = BTreeMap::new();
+    for cell in cells {
+        let cpus = cell.cpu_us_per_s_idle.values().sum::<f64>() / 1e6;
+        let most = busy.entry(&cell.label).or_default();
+        *most = most.max(cpus);
+    }
+    busy.retain(|_, cpus| *cpus > IDLE_CPUS_MAX);
+    let each = busy
+        .iter()
+        .map(|(label, cpus)| format!("{label} {cpus:.2}"));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "CPUs that servers took without load, as their mode was entered: {}. What is measured \
+             then, beside them or on them, lacks these.",
+            each.join(", ")
+        )
+    })
 }
 
 fn tolls(record: &Record) -> Vec<ModeToll> {

@@ -351,6 +351,9 @@ pub struct LagSummary {
     pub p50: Option<f64>,
     pub p95: Option<f64>,
     pub max: Option<f64>,
+    /// Samples that are no more than how long a beat was waited for in vain: those lags are longer.
+    #[serde(default)]
+    pub beyond: u64,
     pub samples: u64,
     /// From the end of the load until all was applied: median over rounds; absent where waiting
     /// was given up in half of them or more.

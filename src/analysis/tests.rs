@@ -265,6 +265,25 @@ fn mysqlslaps_seconds_are_medians_of_its_iterations() {
 }
 
 #[test]
+fn servers_that_are_busy_without_load_are_remarked_on() {
+    let mut record = Example::default().record();
+    let idle = summarise(&record).remarks.len();
+    let of_one = record.measurements.iter_mut().filter(|m| m.cell == 2);
+    for measurement in of_one {
+        let busy = [("a", 150_000.0), ("b", 160_000.0)];
+        measurement.cpu.idle_us_per_s = busy.map(|(node, us)| (node.to_owned(), us)).into();
+    }
+    let summary = summarise(&record);
+    assert_eq!(summary.remarks.len(), idle + 1);
+    let said = format!("{} 0.31.", summary.cells[2].label);
+    assert!(
+        summary.remarks[idle].contains(&said),
+        "{:?}",
+        summary.remarks
+    );
+}
+
+#[test]
 fn a_summary_survives_the_way_through_json() {
     let mut summary = summarise(&Example::default().record());
     for cell in &mut summary.cells {

@@ -16,8 +16,8 @@ const SECONDS_FOR_EVENNESS: usize = 8;
 const SECONDS_FOR_DIPS: usize = 30;
 /// A second belongs to a dip if its rate is below this share of the median second's.
 const DIP_BELOW: f64 = 0.7;
-/// Dips that a period needs.
-const DIPS_FOR_A_PERIOD: usize = 3;
+/// Dips of one round from which gaps between them are told.
+const DIPS_FOR_GAPS: usize = 3;
 
 /// Spans in which the rate fell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,10 +30,10 @@ pub struct Dips {
     /// Median over dips of what was missing in the worst second, as a share of the median second.
     pub depth: Option<f64>,
     /// From the start of one dip to that of the next, in each round with three and more, and the
-    /// median of these.
+    /// median of these: no period, for it says nothing of how regular they are.
     #[serde(default)]
     pub gaps_s: Vec<u32>,
-    pub period_s: Option<f64>,
+    pub median_gap_s: Option<f64>,
 }
 
 /// A dip in one measurement.
@@ -105,7 +105,7 @@ pub fn dips_of_rounds(rounds: &[Vec<(u32, f64)>]) -> Option<Dips> {
     let long_s = lengths_s.filter(|seconds| *seconds >= SECONDS_FOR_DIPS);
     let long_s: Vec<u32> = long_s.map(|seconds| seconds as u32).collect();
     let depths: Vec<f64> = found.iter().flatten().map(|dip| dip.depth).collect();
-    let with_period = found.iter().filter(|dips| dips.len() >= DIPS_FOR_A_PERIOD);
+    let with_period = found.iter().filter(|dips| dips.len() >= DIPS_FOR_GAPS);
     let apart_s = |pair: &[Dip]| pair[1].from_s - pair[0].from_s;
     let gaps_s = with_period.flat_map(|dips| dips.windows(2).map(apart_s));
     let gaps_s: Vec<u32> = gaps_s.collect();
@@ -115,7 +115,7 @@ pub fn dips_of_rounds(rounds: &[Vec<(u32, f64)>]) -> Option<Dips> {
         longest_round_s: long_s.iter().copied().max().unwrap_or(0),
         count: depths.len() as u32,
         depth: median(&depths),
-        period_s: median(&as_floats),
+        median_gap_s: median(&as_floats),
         gaps_s,
     })
 }
@@ -135,7 +135,7 @@ mod tests {
         let dips = dips_of_rounds(&[every_minute]).unwrap();
         assert_eq!((dips.count, dips.watched_s), (4, 300));
         assert_eq!(
-            (dips.period_s, &dips.gaps_s[..]),
+            (dips.median_gap_s, &dips.gaps_s[..]),
             (Some(60.0), &[60; 3][..])
         );
         assert!((dips.depth.unwrap() - 0.6).abs() < 1e-9, "{dips:?}");
@@ -145,7 +145,7 @@ mod tests {
     fn two_dips_have_no_period_and_small_waves_are_none() {
         let two = dips_of_rounds(&[rates(|s| if s == 20 || s == 50 { 1.0 } else { 9.0 }, 80)]);
         let two = two.unwrap();
-        assert_eq!((two.count, two.period_s), (2, None));
+        assert_eq!((two.count, two.median_gap_s), (2, None));
         let waves = rates(|s| 1_000.0 + 250.0 * f64::from(s % 2), 60);
         assert_eq!(dips(&waves), Some(vec![]));
         assert_eq!(dips(&waves[..29]), None);
@@ -160,7 +160,7 @@ mod tests {
         let dips = dips_of_rounds(&rounds).unwrap();
         assert_eq!(dips.gaps_s, [30, 40, 5, 89]);
         assert_eq!((dips.watched_s, dips.longest_round_s), (220, 120));
-        assert_eq!(dips.period_s, Some(35.0));
+        assert_eq!(dips.median_gap_s, Some(35.0));
     }
 
     #[test]

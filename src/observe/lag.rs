@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::lab::Lab;
 use crate::lab::node::pause;
 use crate::lab::sql::Ask;
-use crate::record::{CATCH_UP_LIMIT_S, Lag};
+use crate::record::{CATCH_UP_LIMIT_S, LAG_LIMIT_S, Lag};
 
 /// Beats of one measurement.
 const BEATS: u64 = 6;
 /// The longest that any beat is waited for.
-const LAG_LIMIT: Duration = Duration::from_secs(2);
+const LAG_LIMIT: Duration = Duration::from_secs(LAG_LIMIT_S);
 /// How long a replica may take to catch up when the load has stopped.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(CATCH_UP_LIMIT_S);
 /// Time between two looks at a replica: the resolution of a lag.

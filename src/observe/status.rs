@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::lab::sql::Ask;
+use crate::record::SEMISYNC_WAIT;
 
 /// Numeric status counters by name.
 pub type Counters = BTreeMap<String, f64>;
@@ -55,14 +56,12 @@ pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64>
         add(&format!("flush of the {log}"), sum_ps.map(|ps| ps / 1e6));
     }
     // µs that transactions waited for a replica's acknowledgement.
-    add(
-        "semisync acknowledgement",
-        get("Rpl_semi_sync_source_tx_wait_time"),
-    );
-    add(
-        "semisync acknowledgement",
-        get("Rpl_semi_sync_master_tx_wait_time"),
-    );
+    for role in ["source", "master"] {
+        add(
+            SEMISYNC_WAIT,
+            get(&format!("Rpl_semi_sync_{role}_tx_wait_time")),
+        );
+    }
     // µs from handing a transaction to the group until it was delivered in order.
     add(
         "group round trip",
@@ -109,7 +108,7 @@ mod tests {
             ("flush binary log", 2_000_000_000.0),
         ]);
         let parts = commit_time_us(&changed, 10);
-        assert_eq!(parts["semisync acknowledgement"], 300.0);
+        assert_eq!(parts[SEMISYNC_WAIT], 300.0);
         assert_eq!(parts["galera flow control"], 500.0);
         assert_eq!(parts["flush of the binary log"], 200.0);
         assert!(commit_time_us(&changed, 0).is_empty());

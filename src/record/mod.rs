@@ -252,6 +252,12 @@ pub struct LinkTraffic {
     pub is_client: bool,
 }
 
+/// What the time is called that a semi-synchronous source waited for its replicas.
+pub const SEMISYNC_WAIT: &str = "semisync acknowledgement";
+
+/// The longest that a heartbeat is waited for on a replica.
+pub const LAG_LIMIT_S: u64 = 2;
+
 /// How long a replica may take to catch up once the load has stopped, until waiting is given up.
 pub const CATCH_UP_LIMIT_S: u64 = 60;
 
@@ -259,7 +265,8 @@ pub const CATCH_UP_LIMIT_S: u64 = 60;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lag {
     pub node: String,
-    /// From a heartbeat's commit on the writer until it was visible on this node.
+    /// From a heartbeat's commit on the writer until it was visible on this node; of one that was
+    /// not seen, how long it was waited for: as long as the window was, at most [`LAG_LIMIT_S`].
     pub lag_ms: Vec<f64>,
     /// From the end of the load until this node had applied everything; absent where waiting was
     /// given up, after [`CATCH_UP_LIMIT_S`].

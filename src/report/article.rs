@@ -40,9 +40,12 @@ fn grid(grid: &Grid) -> [Block; 2] {
         .chain(notes)
         .collect();
     let mut table = Table::new(&titles);
-    for row in &grid.rows {
+    for (place, row) in grid.rows.iter().enumerate() {
+        let above = place.checked_sub(1).map(|above| &grid.rows[above].name);
         let name = match &row.published {
-            Some(_) => "  published".to_owned(),
+            Some(_) if above == Some(&row.name) => "  published".to_owned(),
+            // Nothing was measured that it would stand below.
+            Some(_) => format!("{}, published", row.name),
             None => row.name.clone(),
         };
         let mut cells = vec![name];
@@ -83,10 +86,9 @@ fn or_nothing_of(figure: Option<Value>, is_published: bool) -> String {
 
 fn published(article: &Article) -> Vec<(String, String)> {
     let fact = |name: &str, said: &str| (name.to_owned(), said.to_owned());
-    let mut facts = vec![
-        fact("ran on", &article.servers),
-        fact("measured", &article.measure),
-    ];
+    let mut facts = vec![fact("ran on", &article.servers)];
+    facts.extend(article.tool.iter().map(|tool| fact("under", tool)));
+    facts.push(fact("measured", &article.measure));
     let figure = |name: &str, value: &str| {
         fact(
             "published",

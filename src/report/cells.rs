@@ -6,14 +6,13 @@ use super::numbers::{
     trips, with_interval,
 };
 use super::page::{Block, Table};
-use super::{activity, disks};
+use super::{activity, asides, disks};
 use crate::analysis::Summary;
-use crate::analysis::applied::given_up;
 use crate::analysis::interval::median;
-use crate::analysis::summary::{Anatomy, CellSummary, FlagCount, Per};
+use crate::analysis::summary::{Anatomy, CellSummary, FlagCount, LagSummary, Per};
 
-/// Replicas that apply less than this share of what is committed are worth a line.
-const FALLS_BEHIND: f64 = 0.95;
+/// Heads the column where rows are held against different ones.
+const BASELINE: &str = "baseline";
 
 /// Cells that differ in nothing but the mode.
 struct Group<'a> {
@@ -97,8 +96,8 @@ pub fn client(summary: &Summary, site: &str) -> String {
 impl Group<'_> {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Heading(self.heading()), Block::Table(self.reached())];
-        let doubts: Vec<String> = self.cells.iter().filter_map(|cell| doubt(cell)).collect();
-        blocks.extend(notes(doubts));
+        let doubts = self.cells.iter().filter_map(|cell| doubt(cell));
+        blocks.extend(notes(self.baselines().into_iter().chain(doubts).collect()));
         blocks.extend(self.runs());
         blocks.push(Block::Space);
         blocks.push(Block::Table(self.costs()));
@@ -199,8 +198,37 @@ impl Group<'_> {
             ("p50", false),
             ("p99", false),
         ]);
-        table.rows = self.cells.iter().map(|cell| reached_row(cell)).collect();
+        let has_baseline = self.cells.iter().any(|cell| cell.baseline.is_some());
+        let row = |cell: &&CellSummary| {
+            let mut row = reached_row(cell);
+            if !has_baseline {
+                row[3] = NOTHING.to_owned();
+            }
+            row
+        };
+        table.rows = self.cells.iter().map(row).collect();
         table.without_empty_columns()
+    }
+
+    /// Which row is held against which, where it is not the same one: `vs baseline: b, c over a`.
+    fn baselines(&self) -> Option<String> {
+        if self.baseline_word() != BASELINE {
+            return None;
+        }
+        let mut against: Vec<(&str, Vec<&str>)> = Vec::new();
+        for cell in &self.cells {
+            let Some(baseline) = cell.baseline.as_deref() else {
+                continue;
+            };
+            match against.iter_mut().find(|(label, _)| *label == baseline) {
+                Some((_, rows)) => rows.push(&cell.label),
+                None => against.push((baseline, vec![&cell.label])),
+            }
+        }
+        let each = against.iter();
+        let each = each.map(|(baseline, rows)| format!("{} over {baseline}", rows.join(", ")));
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| format!("vs {BASELINE}: {}", each.join("; ")))
     }
 
     /// `single`, if every baseline's label ends so.
@@ -209,7 +237,7 @@ impl Group<'_> {
         let mut words = labels.map(|label| label.split(' ').next_back().unwrap_or(label));
         match words.next() {
             Some(first) if words.all(|word| word == first) => first.to_owned(),
-            _ => "baseline".to_owned(),
+            _ => BASELINE.to_owned(),
         }
     }
 
@@ -260,8 +288,6 @@ impl Group<'_> {
     fn costs_row(&self, cell: &CellSummary) -> Vec<String> {
         let cpu = &cell.cpu_us_per_commit;
         let replicas: Vec<f64> = cpu.replicas.iter().map(|replica| replica.cpu_us).collect();
-        let worst =
-            |lags: Vec<f64>| or_nothing(lags.into_iter().reduce(f64::max), |ms| time(ms * 1e3));
         let replicated = |figure: Option<f64>, format: &dyn Fn(f64) -> String| {
             or_nothing(figure.filter(|figure| *figure > 0.0), format)
         };
@@ -278,8 +304,8 @@ impl Group<'_> {
             or_nothing(cpu.links, time),
             replicated(cell.bytes_per_commit.replication, &bytes),
             replicated(cell.packets_per_commit.replication, &|n| digits(n, 2)),
-            worst(cell.lag_ms.iter().filter_map(|lag| lag.p50).collect()),
-            worst(cell.lag_ms.iter().filter_map(|lag| lag.max).collect()),
+            worst_lag(cell, |lag| lag.p50),
+            worst_lag(cell, |lag| lag.max),
         ]
     }
 
@@ -306,19 +332,9 @@ impl Group<'_> {
 
     /// What has no column.
     fn asides(&self) -> Vec<String> {
-        let told = self.cells.iter().flat_map(|cell| {
-            [
-                handshakes(cell),
-                counted(cell),
-                applied(cell),
-                even(cell),
-                price(cell),
-                commit_time(cell),
-                counters(cell),
-            ]
-        });
+        let told = self.cells.iter().flat_map(|cell| asides::of(cell));
         let after = self.cells.iter().flat_map(|cell| activity::asides(cell));
-        told.flatten().chain(after).chain(self.idle()).collect()
+        told.chain(after).chain(self.idle()).collect()
     }
 
     fn idle(&self) -> Option<String> {
@@ -334,6 +350,18 @@ impl Group<'_> {
         let said = each.join(", ");
         (!each.is_empty()).then(|| format!("CPU per second of all servers while idle: {said}"))
     }
+}
+
+/// Of the replica farthest behind; `≥` where a beat was not seen for as long as it was waited for.
+fn worst_lag(cell: &CellSummary, figure: impl Fn(&LagSummary) -> Option<f64>) -> String {
+    let lags = cell.lag_ms.iter();
+    let lags = lags.filter_map(|lag| Some((figure(lag)?, lag)));
+    let worst = lags.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let Some((ms, lag)) = worst else {
+        return NOTHING.to_owned();
+    };
+    let is_beyond = lag.beyond > 0 && Some(ms) == lag.max;
+    format!("{}{}", if is_beyond { "≥" } else { "" }, time(ms * 1e3))
 }
 
 fn notes(notes: Vec<String>) -> Option<Block> {
@@ -398,93 +426,4 @@ fn doubt(cell: &CellSummary) -> Option<String> {
         cell.label,
         flags.join(", ")
     ))
-}
-
-/// `ours, TCP handshake: writer 310 µs (280 µs to 1.20 ms), replica 1 …`
-fn handshakes(cell: &CellSummary) -> Option<String> {
-    let each = cell.handshakes_us.iter().map(|made| {
-        let (min, max) = (time(made.min), time(made.max));
-        format!("{} {} ({min} to {max})", made.node, time(made.p50))
-    });
-    let each: Vec<String> = each.collect();
-    let said = each.join(", ");
-    (!each.is_empty()).then(|| format!("{}, TCP handshake: {said}", cell.label))
-}
-
-/// Of an endpoint's own counters, those that tell what a commit costs.
-fn counted(cell: &CellSummary) -> Option<String> {
-    let each = cell.counters_per_commit.iter();
-    let figure = |n: &Option<f64>| or_nothing(*n, |n| digits(n, 2));
-    let each: Vec<String> = each
-        .map(|(name, n)| format!("{name} {}", figure(n)))
-        .collect();
-    let said = each.join(", ");
-    (!each.is_empty()).then(|| format!("{}, its server's counters per commit: {said}", cell.label))
-}
-
-/// Where replicas apply visibly less than is committed.
-fn applied(cell: &CellSummary) -> Option<String> {
-    let (applied, committed) = (cell.applied_per_s?, cell.throughput_per_s?);
-    let said = with_interval(applied, |rate| digits(rate, 0));
-    (applied.median < FALLS_BEHIND * committed.median).then(|| {
-        let given_up = given_up(cell).map(|said| format!("; {said}"));
-        format!(
-            "{}, its replica farthest behind applies {said} per second{}",
-            cell.label,
-            given_up.unwrap_or_default()
-        )
-    })
-}
-
-/// How even the seconds are, and what was seen of dips.
-fn even(cell: &CellSummary) -> Option<String> {
-    let scatter = with_interval(cell.unevenness?, percent);
-    let dips = cell.dips.as_ref().map(|dips| {
-        let depth = dips.depth.map(|share| format!(" by {}", percent(share)));
-        let period = dips.period_s.map(|s| format!(" every {} s", digits(s, 0)));
-        format!(
-            "; {} in {} s{}{}",
-            count(dips.count.into(), "dip"),
-            dips.watched_s,
-            depth.unwrap_or_default(),
-            period.unwrap_or_default()
-        )
-    });
-    let dips = dips.unwrap_or_default();
-    Some(format!(
-        "{}, its seconds scatter by {scatter}{dips}",
-        cell.label
-    ))
-}
-
-fn price(cell: &CellSummary) -> Option<String> {
-    let said = with_interval(cell.usd_per_million_queries?, |usd| format!("{usd:.4}"));
-    Some(format!(
-        "{}, US dollars per million queries: {said}",
-        cell.label
-    ))
-}
-
-fn commit_time(cell: &CellSummary) -> Option<String> {
-    let part = |(what, us): (&String, &f64)| format!("{what} {}", time(*us));
-    let parts: Vec<String> = cell.commit_time_us.iter().map(part).collect();
-    let said = parts.join(", ");
-    (!parts.is_empty()).then(|| {
-        format!(
-            "{}, time per commit as its server tells: {said}",
-            cell.label
-        )
-    })
-}
-
-fn counters(cell: &CellSummary) -> Option<String> {
-    let changed = cell
-        .server_counters
-        .iter()
-        .filter(|(_, change)| **change > 0.0);
-    let said: Vec<String> = changed
-        .map(|(name, change)| format!("{name} +{change}"))
-        .collect();
-    (!said.is_empty())
-        .then(|| format!("{}, its servers' counters: {}", cell.label, said.join(", ")))
 }

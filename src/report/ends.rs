@@ -6,7 +6,7 @@ use super::numbers::{count, time, utc};
 use super::page::Block;
 use crate::analysis::Summary;
 use crate::analysis::summary::{LabSummary, Per};
-use crate::record::Flag;
+use crate::record::{Flag, SEMISYNC_WAIT};
 
 /// Settings of the modes that belong to the terms.
 const SETTINGS: [&str; 3] = [TLS, "appliers", "binary_log"];
@@ -265,7 +265,21 @@ fn of_some_cells(summary: &Summary) -> Vec<String> {
     let has_handshakes = is_lab && cells.any(|cell| !cell.handshakes_us.is_empty());
     let mut cells = summary.cells.iter();
     let is_watched = cells.any(|cell| !cell.after_load.is_empty());
+    let mut cells = summary.cells.iter();
+    let is_beyond = cells.any(|cell| cell.lag_ms.iter().any(|lag| lag.beyond > 0));
+    let mut cells = summary.cells.iter();
+    let waits_shared = cells.any(|cell| cell.commit_time_us.contains_key(SEMISYNC_WAIT));
     let lines = [
+        (
+            is_beyond,
+            "≥ before a lag: a replica did not show a heartbeat for as long as it was waited for.",
+        ),
+        (
+            waits_shared,
+            "semisync acknowledgement: the source's waits over all commits. Commits that go \
+             through the binary log as a group wait once, so with many connections it is shorter \
+             than a round trip.",
+        ),
         (
             has_handshakes,
             "TCP handshake: round trip from the client to what it connects to, before and after \

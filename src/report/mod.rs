@@ -3,6 +3,7 @@
 mod activity;
 mod anatomy;
 mod article;
+mod asides;
 mod cells;
 pub mod charts;
 mod csv;

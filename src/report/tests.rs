@@ -518,3 +518,59 @@ fn a_front_has_a_column_where_there_is_one() {
     let titles = csv(&record);
     assert!(titles.starts_with("id,") && titles.contains(",cpu_us_per_commit_front,"));
 }
+
+#[test]
+fn a_lag_that_was_waited_for_in_vain_is_told_as_no_less() {
+    let mut record = Example::default().record();
+    let text = |record: &Record| render(&summarise(record), Format::Text);
+    assert!(!text(&record).contains('≥'));
+    let limit_ms = 1e3 * record.header.study.measure.as_secs_f64().min(2.0);
+    let lags = record.measurements.iter_mut().flat_map(|m| &mut m.lag);
+    lags.for_each(|lag| lag.lag_ms = vec![1.0, limit_ms]);
+    let text = text(&record);
+    check_width(&text);
+    assert!(
+        text.contains("≥1.00 s") || text.contains("≥2.00 s"),
+        "{text}"
+    );
+    assert!(text.contains("\n≥ before a lag:"), "{text}");
+}
+
+#[test]
+fn rows_held_against_different_ones_say_which() {
+    let mut summary = example();
+    let text = render(&summary, Format::Text);
+    assert!(!text.contains("vs baseline:"), "{text}");
+    let held = summary
+        .cells
+        .iter_mut()
+        .filter(|cell| cell.baseline.is_some());
+    let last = held.last().expect("a cell with a baseline");
+    let label = last.label.clone();
+    last.baseline = Some("mysql async".into());
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let said = format!("over mysql single; {label} over mysql async");
+    assert!(words.join(" ").contains(&said), "{text}");
+    for cell in &mut summary.cells {
+        cell.baseline = None;
+    }
+    let text = render(&summary, Format::Text);
+    assert!(
+        !text.contains("vs baseline") && !text.contains("vs single"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_was_published_stands_alone_where_nothing_was_measured() {
+    use crate::analysis::example::articles::innodb_cluster;
+    let mut cells = innodb_cluster();
+    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
+    assert!(!text.contains("read, published"), "{text}");
+    cells.retain(|cell| cell.workload != "mysqlslap read");
+    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
+    assert!(text.contains("\n  read, published"), "{text}");
+    assert!(text.contains("\n    published"), "{text}");
+}

@@ -16,6 +16,8 @@ pub struct Published {
     pub title: String,
     /// What it ran on.
     pub servers: String,
+    /// What it was loaded with, where that is more than its measure says.
+    pub tool: Option<String>,
     /// What its figures are.
     pub measure: String,
     /// What a repeat must confirm or contradict.
@@ -28,6 +30,7 @@ pub struct Published {
 struct Words {
     title: String,
     servers: String,
+    tool: Option<String>,
     measure: String,
     claims: Vec<String>,
 }
@@ -53,6 +56,7 @@ pub fn article(key: &str) -> Option<Published> {
     Some(Published {
         title: words.title,
         servers: words.servers,
+        tool: words.tool,
         measure: words.measure,
         claims: words.claims,
         figures,

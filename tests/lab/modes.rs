@@ -19,6 +19,7 @@ fn mode(server: &str, mode: &str, own: fn(&Ground)) {
             } else {
                 &NODES
             };
+            has_been_seen_to_apply(ground, nodes);
             everything_answers(ground, nodes);
             terms_are_equal(ground, server, nodes);
             writes_arrive(ground, nodes);
@@ -26,6 +27,15 @@ fn mode(server: &str, mode: &str, own: fn(&Ground)) {
             own(ground);
         });
     });
+}
+
+/// A mode is ready once all have applied a change that was made after they were started.
+fn has_been_seen_to_apply(ground: &Ground, nodes: &[&str]) {
+    for node in nodes.iter().filter(|_| nodes.len() > 1) {
+        let sql = "SELECT CONCAT('beat ', beat) FROM acklab_lab.heartbeat";
+        let said = ground.run(&["sql", node, sql]).good();
+        assert!(said.contains("beat 1"), "{node}: {said}");
+    }
 }
 
 fn everything_answers(ground: &Ground, nodes: &[&str]) {

@@ -7,7 +7,8 @@ mod tables;
 
 use super::pick::{Cells, all};
 use super::{
-    Cases, CellSummary, Figure, Finding, Material, Said, Verdict, paired, ratio, times, unseen,
+    CellSummary, Figure, Finding, Material, Said, Verdict, connections, of_cases, paired, ratio,
+    times, unseen,
 };
 use appliers::applying;
 
@@ -92,8 +93,8 @@ struct Apart {
 impl Apart {
     fn of(far: &CellSummary, near: &CellSummary) -> Option<Apart> {
         let what = |figure: &str| {
-            let (apart, connections) = (&far.distances, far.connections);
-            format!("group, {apart} apart over a rack, {connections} connections{figure}")
+            let (apart, connections) = (&far.distances, connections(far.connections));
+            format!("group, {apart} apart over a rack, {connections}{figure}")
         };
         let p95 = paired::p95(far).zip(paired::p95(near));
         Some(Apart {
@@ -110,10 +111,11 @@ impl Apart {
     }
 
     /// Of all rows, and what to say where they do not agree.
-    fn verdict(rows: &[Apart]) -> (Verdict, &'static str) {
+    fn verdict(rows: &[Apart]) -> (Verdict, String) {
         let verdicts: Vec<Verdict> = rows.iter().map(Apart::differs_little).collect();
-        Cases::of(&verdicts).told(
-            "; it depends on the number of connections: with few a commit waits for its round \
+        of_cases(
+            &verdicts,
+            ": it depends on the number of connections: with few a commit waits for its round \
              trip, with many the CPU is the limit at any distance",
         )
     }

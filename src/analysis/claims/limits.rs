@@ -48,7 +48,7 @@ pub fn said(cells: Cells, stand_ins: &[&str], loads: &[&str]) -> Vec<String> {
 fn of_one(cells: Cells, label: &str, load: &str) -> Option<String> {
     let own = unwatched(cells, label, load)?;
     let moved = [
-        more_connections(cells, own),
+        other_connections(cells, own),
         more_iops(cells, own),
         faster_path(cells, own),
         instead(
@@ -79,13 +79,6 @@ fn of_one(cells: Cells, label: &str, load: &str) -> Option<String> {
             "the standby",
             "none for one that follows",
         ),
-        instead(
-            cells,
-            own,
-            "5.6 local volume",
-            "the server",
-            "the newest for 5.6",
-        ),
     ];
     let moved: Vec<Moved> = moved.into_iter().flatten().collect();
     Some(format!("{}; {}.", used(own)?, verdict(&moved)))
@@ -98,19 +91,26 @@ pub fn unwatched<'s>(cells: Cells<'s>, label: &str, load: &str) -> Option<&'s Ce
     })
 }
 
-fn more_connections(cells: Cells, own: &CellSummary) -> Option<Moved> {
-    let is_more = |cell: &CellSummary| {
+/// More of them; where there are none, these against the next fewer: what they no longer gain.
+fn other_connections(cells: Cells, own: &CellSummary) -> Option<Moved> {
+    let is_alike = |cell: &CellSummary| {
         (&cell.label, &cell.workload, &cell.client_site)
             == (&own.label, &own.workload, &own.client_site)
             && (&cell.distances, &cell.disks) == (&own.distances, &own.disks)
-            && cell.connections > own.connections
+            && cell.watch_after_s.is_none()
     };
-    let most = cells
-        .with(is_more)
-        .into_iter()
-        .max_by_key(|c| c.connections)?;
-    let step = format!("{} connections for {}", most.connections, own.connections);
-    Moved::new("connections", step, Some(most), own)
+    let alike = cells.with(is_alike);
+    let most = alike.iter().copied().max_by_key(|cell| cell.connections)?;
+    let fewer = alike
+        .iter()
+        .filter(|cell| cell.connections < own.connections);
+    let fewer = fewer.copied().max_by_key(|cell| cell.connections);
+    let (more, less) = match most.connections > own.connections {
+        true => (most, own),
+        false => (own, fewer?),
+    };
+    let step = format!("{} connections for {}", more.connections, less.connections);
+    Moved::new("the number of connections", step, Some(more), less)
 }
 
 /// On a disk that differs in nothing else.
@@ -224,8 +224,8 @@ fn verdict(moved: &[Moved]) -> String {
         .any(|m| m.gain.is_above(GAIN) == Verdict::Undecided);
     let limit = match (first, open) {
         (Some(first), _) => format!("what moves it most is {}", first.resource),
-        (None, true) => "whether any of it is the limit is open".to_owned(),
-        (None, false) => "none of it is the limit".to_owned(),
+        (None, true) => "whether any of what was moved is the limit is open".to_owned(),
+        (None, false) => "none of what was moved is the limit".to_owned(),
     };
     format!("{}: {limit}", steps.join("; "))
 }

@@ -30,8 +30,10 @@ pub struct Article {
     /// Its key in `studies/published.toml`.
     pub key: String,
     pub title: String,
-    /// What it ran on, and what its figures are.
+    /// What it ran on, what it was loaded with, and what its figures are.
     pub servers: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     pub measure: String,
     /// To be shown, never to be compared.
     pub figures: Vec<PublishedFigure>,
@@ -132,36 +134,41 @@ impl Verdict {
     }
 }
 
-/// What a claim comes to in cases of which the article names none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cases {
-    /// The same in each.
-    Alike(Verdict),
-    /// It holds in one and fails in another.
-    Apart,
-    /// Decided in some, and not in others.
-    Open,
-}
-
-impl Cases {
-    fn of(verdicts: &[Verdict]) -> Cases {
-        let has = |verdict| verdicts.contains(&verdict);
-        match verdicts {
-            [first, rest @ ..] if rest.iter().all(|verdict| verdict == first) => {
-                Cases::Alike(*first)
-            }
-            _ if has(Verdict::Confirmed) && has(Verdict::Contradicted) => Cases::Apart,
-            _ => Cases::Open,
+/// What a claim comes to in cases of which the article names none, and what to say where they are
+/// not alike; `depends` is said where it holds in one and fails in another.
+fn of_cases(verdicts: &[Verdict], depends: &str) -> (Verdict, String) {
+    let count = |wanted: Verdict| {
+        verdicts
+            .iter()
+            .filter(|verdict| **verdict == wanted)
+            .count()
+    };
+    let [holds, fails, open] = [
+        Verdict::Confirmed,
+        Verdict::Contradicted,
+        Verdict::Undecided,
+    ]
+    .map(count);
+    match verdicts {
+        [first, rest @ ..] if rest.iter().all(|verdict| verdict == first) => {
+            (*first, String::new())
+        }
+        _ => {
+            let why = if holds > 0 && fails > 0 { depends } else { "" };
+            let of = verdicts.len();
+            let said = format!(
+                "; of {of} cases it holds in {holds}, fails in {fails}, is open in {open}{why}"
+            );
+            (Verdict::Undecided, said)
         }
     }
+}
 
-    /// The claim's, and what to say where they are not alike; `depends` is said of cases apart.
-    fn told(self, depends: &'static str) -> (Verdict, &'static str) {
-        match self {
-            Cases::Alike(verdict) => (verdict, ""),
-            Cases::Apart => (Verdict::Undecided, depends),
-            Cases::Open => (Verdict::Undecided, "; it is open for some of them"),
-        }
+/// `1 connection`, `4 connections`
+fn connections(count: u32) -> String {
+    match count {
+        1 => "1 connection".to_owned(),
+        _ => format!("{count} connections"),
     }
 }
 
@@ -248,6 +255,7 @@ pub fn judge(key: &str, material: &Material) -> Option<(Article, Vec<Claim>)> {
         key: key.to_owned(),
         title: published.title,
         servers: published.servers,
+        tool: published.tool,
         measure: published.measure,
         figures: published.figures.into_iter().map(figure).collect(),
         tables: said.tables,

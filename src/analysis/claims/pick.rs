@@ -2,6 +2,7 @@
 
 use super::{Figure, paired, times};
 use crate::analysis::summary::CellSummary;
+use crate::record::Flag;
 
 /// The cells of one article's study.
 #[derive(Clone, Copy)]
@@ -33,6 +34,12 @@ impl<'s> Cells<'s> {
         let what = format!("{load}: time of {above} over {below}");
         times(what, run(above)?, run(below)?)
     }
+}
+
+/// Whether all nodes together had used up this host's CPUs in some round.
+pub fn is_host_bound(cell: &CellSummary) -> bool {
+    let mut flags = cell.flags.iter();
+    flags.any(|count| count.flag == Flag::HostBound)
 }
 
 /// All of them, if there is one and none is missing.

@@ -1,6 +1,8 @@
 //! What an article could not see: figures that its tool has no word for, as sentences.
 
 use super::Material;
+use super::pick::is_host_bound;
+use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::summary::{Anatomy, CellSummary, LagSummary, Value};
 
 /// A figure in words: three digits at most.
@@ -30,9 +32,14 @@ fn line(
 
 /// What cells that differ in nothing but the mode cost, as far as it was measured.
 pub fn costs(cells: &[&CellSummary]) -> Vec<String> {
+    // Of one that lags it is known only what the part took that it has applied.
+    let keeps_up = |cell: &CellSummary| {
+        let share = cell.applied_share.map(|share| share.median);
+        share.is_none_or(|share| share >= 1.0 - BEHIND_SHARE)
+    };
     let replicas = |cell: &CellSummary| {
         let used = cell.cpu_us_per_commit.replicas.iter().map(|r| r.cpu_us);
-        Some(used.sum::<f64>()).filter(|sum| *sum > 0.0)
+        Some(used.sum::<f64>()).filter(|sum| *sum > 0.0 && keeps_up(cell))
     };
     let catch_up = |cell: &CellSummary| {
         let of = |lag: &LagSummary| lag.catch_up.filter(|_| lag.not_caught_up == 0);
@@ -50,7 +57,7 @@ pub fn costs(cells: &[&CellSummary]) -> Vec<String> {
         }),
         line(
             cells,
-            "CPU of all replicas together per commit, µs",
+            "CPU of all replicas together per commit, µs, where they keep up",
             replicas,
         ),
         line(cells, "bytes between the servers per commit", |cell| {
@@ -121,13 +128,13 @@ pub fn limits(cells: &[&CellSummary]) -> Vec<String> {
 
 /// In how many of these cells the host's CPUs were the limit.
 pub fn host_bound(cells: &[CellSummary]) -> Vec<String> {
-    let is_bound = |cell: &&CellSummary| {
-        let mut flags = cell.flags.iter();
-        flags.any(|count| count.flag == crate::record::Flag::HostBound)
-    };
     let measured: Vec<&CellSummary> = cells.iter().filter(|cell| cell.rounds > 0).collect();
     let of = measured.len();
-    match measured.into_iter().filter(is_bound).count() {
+    match measured
+        .into_iter()
+        .filter(|cell| is_host_bound(cell))
+        .count()
+    {
         0 => vec![],
         bound => vec![format!(
             "in {bound} of {of} cells all nodes together had used up this host's CPUs in \

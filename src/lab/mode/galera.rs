@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::super::lab::Lab;
 use super::super::options::Settings;
-use super::{CATCH_UP_LIMIT, READY_LIMIT, replication};
+use super::{READY_LIMIT, replication};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::node::{Node, pause};
 use crate::study::ModeSpec;
@@ -204,12 +204,7 @@ pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
     lab.nodes
         .iter_mut()
         .try_for_each(|node| wait_synced(node, size))?;
-    for i in 1..size {
-        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
-            return Err(breakdown("catch up with the cluster", lab.nodes[i].name()));
-        }
-    }
-    Ok(())
+    super::wait_applying(lab, size)
 }
 
 /// Waits until node `i` has committed the last write set that any of them has.

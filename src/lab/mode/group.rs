@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::datadir::PASSWORD;
-use super::{CATCH_UP_LIMIT, READY_LIMIT, replication};
+use super::{READY_LIMIT, replication};
 use crate::error::Result;
 use crate::lab::node::Node;
 use crate::study::{Mode, ModeSpec};
@@ -143,12 +143,7 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
             "SET GLOBAL group_replication_consistency = '{word}'"
         ))?;
     }
-    for i in 1..lab.nodes.len() {
-        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
-            return Err(lab.nodes[i].breakdown("catch up with the group", "not so in time"));
-        }
-    }
-    Ok(())
+    super::wait_applying(lab, lab.nodes.len())
 }
 
 /// Waits until member `i` has applied all that any of them has committed.

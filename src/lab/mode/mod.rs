@@ -21,6 +21,8 @@ pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
 /// How long replicas may take to apply what came before: a refill, or what an earlier load left
 /// them. One that applies a 23rd of what is committed takes minutes for seconds.
 pub const CATCH_UP_LIMIT: Duration = Duration::from_secs(600);
+/// What the writer changes for others to be seen to apply it: the lab's heartbeat.
+const CHANGE: &str = "UPDATE acklab_lab.heartbeat SET beat = beat + 1 WHERE id = 1";
 /// How long one look at that may take.
 const CATCH_UP_LOOK: Duration = Duration::from_secs(5);
 
@@ -75,6 +77,19 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         Family::Mirror | Family::Quorum => copies::enter(lab, spec),
         Family::Endpoint => Err(breakdown("enter a mode", "an endpoint is somebody else's")),
     }
+}
+
+/// Waits until the first `members` nodes have applied a change that the writer makes now. Being
+/// level by GTID says nothing of appliers that were just started: members of a group read their
+/// relay logs for up to a minute then, with a CPU each, and apply nothing meanwhile.
+pub(super) fn wait_applying(lab: &mut Lab, members: usize) -> Result<()> {
+    lab.nodes[0].run(CHANGE)?;
+    for i in 1..members {
+        if !catch_up(lab, i, CATCH_UP_LIMIT)? {
+            return Err(lab.nodes[i].breakdown("apply what the writer changed", "not so in time"));
+        }
+    }
+    Ok(())
 }
 
 /// Waits until node `i` has applied all that the others have committed, in many looks: in between,

@@ -9,7 +9,7 @@ use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
-use super::{CATCH_UP_LIMIT, READY_LIMIT};
+use super::READY_LIMIT;
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
 use crate::study::{Mode, ModeSpec};
@@ -105,11 +105,7 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     if let Mode::Semisync { .. } = spec.mode {
         wait_semisync_on(lab, last - 1)?;
     }
-    for i in 1..last {
-        if !super::catch_up(lab, i, CATCH_UP_LIMIT)? {
-            return Err(lab.nodes[i].breakdown("catch up with the source", "not so in time"));
-        }
-    }
+    super::wait_applying(lab, last)?;
     drop_old_logs(lab, last)
 }
 

@@ -106,7 +106,7 @@ fn draw_bars(area: &Area, unit: &str, bars: &[Bar]) -> Drawn {
         .x_desc(unit)
         .x_labels(7)
         .x_label_formatter(&|value| tick(*value))
-        .set_tick_mark_size(LabelAreaPosition::Left, 0)
+        .set_tick_mark_size(LabelAreaPosition::Left, 5)
         .y_labels(count)
         .y_label_formatter(&name)
         .label_style(font(13))

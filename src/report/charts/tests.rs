@@ -232,6 +232,18 @@ fn dips_are_marked() {
         "60 s apart, 3 s wide: {apart} {wide}"
     );
     assert!(texts(svg).contains(&"seconds from the start of the load"));
+    let is_marked = |svg: &str| {
+        let mut said = texts(svg).into_iter();
+        said.any(|text| text.ends_with("; dips shaded"))
+    };
+    assert!(is_marked(svg), "{svg}");
+    // Too short to be looked through.
+    let mut short = record_with_dips();
+    short.header.cells[0].measure = Some(std::time::Duration::from_secs(20));
+    short.measurements[0].timeline.truncate(20);
+    let charts = of(&short);
+    let svg = named(&charts, "seconds-mysql-single-update_index-1c-0.25-ms-20-s");
+    assert!(!is_marked(svg), "{svg}");
     let without = of(&Example::default().record());
     assert!(
         !without

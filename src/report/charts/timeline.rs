@@ -47,8 +47,13 @@ fn chart(record: &Record, summary: &Summary, index: usize, cell: &CellSummary) -
     let around = surroundings(summary, cell);
     let workload = workload(summary, cell);
     let connections = count(cell.connections.into(), "connection");
+    // Shorter cells are not looked through for dips.
+    let dips = match cell.dips {
+        Some(_) => "; dips shaded",
+        None => "",
+    };
     let title = format!(
-        "{}: {workload}, {connections}, {}{around}; dips shaded",
+        "{}: {workload}, {connections}, {}{around}{dips}",
         cell.label, cell.distances
     );
     let parts = [

@@ -1,7 +1,7 @@
 //! What Galera's parameters gain, alone and together.
 
 use super::super::pick::Cells;
-use super::super::{Cases, CellSummary, Figure, Finding, Verdict, paired, pairs, times};
+use super::super::{CellSummary, Figure, Finding, Verdict, of_cases, paired, pairs, times};
 use super::{DEFAULT, FLUSH_LESS};
 use crate::analysis::effects::Effects;
 
@@ -29,7 +29,7 @@ struct Gain {
     verdict: Verdict,
     /// On the study's own disks, then on the others.
     figures: Vec<Figure>,
-    note: &'static str,
+    note: String,
 }
 
 impl Gain {
@@ -39,13 +39,14 @@ impl Gain {
         let measured = others.iter().flatten();
         let verdicts: Vec<Verdict> = [&own].into_iter().chain(measured).map(judge).collect();
         let is_whole = verdicts.len() > others.len();
-        let (verdict, note) = match Cases::of(&verdicts) {
-            Cases::Alike(_) | Cases::Open if !is_whole => (
-                Verdict::Undecided,
-                "; it may depend on how long a flush takes, and other times were not measured",
-            ),
-            cases => cases
-                .told("; it depends on how long a flush takes, which the article does not tell"),
+        let has = |verdict| verdicts.contains(&verdict);
+        let are_apart = has(Verdict::Confirmed) && has(Verdict::Contradicted);
+        let unknown =
+            "; it may depend on how long a flush takes, and other times were not measured";
+        let depends = ": it depends on how long a flush takes, which the article does not tell";
+        let (verdict, note) = match is_whole || are_apart {
+            true => of_cases(&verdicts, depends),
+            false => (Verdict::Undecided, unknown.to_owned()),
         };
         Some(Gain {
             verdict,

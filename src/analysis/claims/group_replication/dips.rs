@@ -2,7 +2,7 @@
 
 use super::KEY;
 use crate::analysis::claims::pick::Cells;
-use crate::analysis::claims::{Finding, Verdict};
+use crate::analysis::claims::{Finding, Verdict, connections};
 use crate::analysis::summary::CellSummary;
 use crate::analysis::timeline::Dips;
 use crate::study::articles;
@@ -107,9 +107,9 @@ fn told(cell: &CellSummary) -> String {
         .throughput_per_s
         .map_or(0.0, |estimate| estimate.median);
     format!(
-        "{}, {} connections, {rate:.0} commits/s: {} dips in {} s{}{gaps}",
+        "{}, {}, {rate:.0} commits/s: {} dips in {} s{}{gaps}",
         cell.label,
-        cell.connections,
+        connections(cell.connections),
         dips.count,
         dips.watched_s,
         depth.unwrap_or_default(),
@@ -168,7 +168,7 @@ mod tests {
                 count,
                 depth: None,
                 gaps_s: vec![],
-                period_s: None,
+                median_gap_s: None,
             })
         };
         assert!(few(3, 300) && !few(4, 300));

@@ -4,6 +4,7 @@ use super::{KEY, RACK_US, applying};
 use crate::analysis::applied::{LagState, given_up};
 use crate::analysis::claims::grid::{Grid, value};
 use crate::analysis::claims::pick::Cells;
+use crate::analysis::claims::{connections, paired};
 use crate::analysis::ladder::{Ladder, Reach, ladders};
 use crate::analysis::summary::{CellSummary, Value};
 use crate::study::articles;
@@ -42,8 +43,13 @@ fn exact(value: f64) -> Value {
 
 /// In the order of [`RATES`].
 fn rates(cell: &CellSummary) -> Vec<Option<Value>> {
-    let p95 = cell.latency_us.p95.map(|us| plain(us / 1e3));
-    vec![value(cell.throughput_per_s), value(cell.applied_per_s), p95]
+    let p95_us = paired::p95(cell).map(|p95| p95.over_all);
+    let p95_ms = value(p95_us).map(|p95| changed(p95, |us| us / 1e3));
+    vec![
+        value(cell.throughput_per_s),
+        value(cell.applied_per_s),
+        p95_ms,
+    ]
 }
 
 /// Ways of applying, at the article's 64 connections.
@@ -88,8 +94,12 @@ fn distances(cells: Cells) -> Grid {
     let mut both = cells.with(has_far);
     both.sort_by_key(|cell| (place(&cell.label), cell.rtt_us_asked.map(|us| us as u64)));
     for cell in both {
-        let (apart, connections) = (&cell.distances, cell.connections);
-        let name = format!("{}, {apart}, {connections} connections", cell.label);
+        let name = format!(
+            "{}, {}, {}",
+            cell.label,
+            cell.distances,
+            connections(cell.connections)
+        );
         grid.add(&name, rates(cell), ("", vec![]));
     }
     grid
@@ -97,7 +107,7 @@ fn distances(cells: Cells) -> Grid {
 
 /// What the seconds of long windows show.
 fn seconds(cells: Cells) -> Grid {
-    let columns = ["scatter %", "dips", "depth %", "period s"];
+    let columns = ["scatter %", "dips", "depth %", "median gap s"];
     let title = "seconds of long windows: scatter around their mean, and dips";
     let mut grid = Grid::new(title, "seconds", &columns);
     let is_long = |cell: &CellSummary| {
@@ -105,25 +115,30 @@ fn seconds(cells: Cells) -> Grid {
         is_looked_at && cell.offered_per_s.is_none()
     };
     for cell in cells.with(is_long) {
-        let (window_s, connections) = (cell.measure_s, cell.connections);
-        let name = format!("{}, {connections} connections, {window_s} s", cell.label);
+        let (window_s, connections) = (cell.measure_s, connections(cell.connections));
+        let name = format!("{}, {connections}, {window_s} s", cell.label);
         let dips = cell.dips.as_ref();
         let here = vec![
             value(cell.unevenness).map(percent),
             dips.map(|dips| exact(f64::from(dips.count))),
             dips.and_then(|dips| dips.depth).map(plain).map(percent),
-            dips.and_then(|dips| dips.period_s).map(plain),
+            dips.and_then(|dips| dips.median_gap_s).map(plain),
         ];
         grid.add(&name, here, ("", vec![]));
     }
     grid
 }
 
-fn percent(Value { value, low, high }: Value) -> Value {
+fn percent(share: Value) -> Value {
+    changed(share, |share| share * 100.0)
+}
+
+/// In another unit.
+fn changed(Value { value, low, high }: Value, to: fn(f64) -> f64) -> Value {
     Value {
-        value: value * 100.0,
-        low: low.map(|low| low * 100.0),
-        high: high.map(|high| high * 100.0),
+        value: to(value),
+        low: low.map(to),
+        high: high.map(to),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Verdict::{Confirmed, Contradicted, Undecided};
 use super::super::{GridRow, judge};
-use super::articles::{CLOUDS, changed, claims_of, material, study, verdicts};
+use super::articles::{CLOUDS, changed, claims_of, material, sentence, study, verdicts};
 use crate::analysis::example::articles::{about, busy_after, clouds};
 use crate::analysis::summary::{CellSummary, FlagCount};
 use crate::record::Flag;
@@ -124,11 +124,12 @@ fn a_range_has_no_middle_and_reads_and_updates_on_other_disks_say_so() {
         let noted: Vec<_> = rows.iter().filter_map(|row| row.note.clone()).collect();
         noted
     };
-    assert!(note(&material(&cells)).is_empty());
+    let blocks = "blocks, not log records";
+    assert_eq!(note(&material(&cells)), [blocks]);
     cells.push(updates);
     let rows = material(&cells);
     let said = "reads on 3000 IOPS, 450 Mbit/s, updates on 3000 IOPS, any rate";
-    assert_eq!(note(&rows), [said]);
+    assert_eq!(note(&rows), [blocks, said]);
     let is_range = |row: &&GridRow| row.published.as_deref() == Some("cloudsql_async");
     let range = rows.iter().find(is_range).unwrap().figures[1].unwrap();
     assert_eq!((range.low, range.high), (Some(1_000.0), Some(3_000.0)));
@@ -152,7 +153,7 @@ fn the_first_limit_is_what_moves_a_figure_most() {
     };
     assert!(said.contains("3000/s (2940 to 3060)"), "{said}");
     assert!(
-        said.contains("IOPS, 450 Mbit/s: 1.20 times (1.15 to 1.25)"),
+        said.contains("IOPS, 450 Mbit/s: 1.13 times (1.09 to 1.18)"),
         "{said}"
     );
     assert!(
@@ -163,7 +164,7 @@ fn the_first_limit_is_what_moves_a_figure_most() {
     let flat_pool = changed(clouds(), "16 MB pool", "reads", flat);
     let flat_all = changed(flat_pool.clone(), "local volume", "reads", flat);
     assert!(of_starved(&flat_pool)[0].ends_with("is the buffer pool."));
-    assert!(of_starved(&flat_all)[0].ends_with("none of it is the limit."));
+    assert!(of_starved(&flat_all)[0].ends_with("none of what was moved is the limit."));
     let vague = changed(flat_all, "local volume", "reads", |cell| {
         let rate = cell.throughput_per_s.as_mut().unwrap();
         (rate.median, rate.high) = (3_300.0, Some(9_000.0));
@@ -254,4 +255,28 @@ fn cells_that_the_host_limited_are_counted_among_those_with_figures() {
     let all = unseen(&cells);
     let told = all.iter().find(|said| is_told(said)).expect("a sentence");
     assert!(told.starts_with(&count), "{told}");
+}
+
+#[test]
+fn the_most_connections_are_held_against_the_next_fewer() {
+    let of = |fewer_per_s: f64| {
+        let mut cells = clouds();
+        cells.push(CellSummary {
+            connections: 4,
+            throughput_per_s: about(fewer_per_s),
+            ..cells[0].clone()
+        });
+        sentence(&unseen(&cells), "local volume, reads, 16 connections").to_owned()
+    };
+    let full = of(15_300.0);
+    assert!(full.contains("16 connections for 4: 1.01 times"), "{full}");
+    assert!(
+        full.ends_with("none of what was moved is the limit."),
+        "{full}"
+    );
+    let more = of(8_000.0);
+    assert!(
+        more.ends_with("moves it most is the number of connections."),
+        "{more}"
+    );
 }

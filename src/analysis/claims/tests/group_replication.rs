@@ -2,8 +2,9 @@ use super::super::Verdict::{Confirmed, Contradicted, Undecided};
 use super::super::{Claim, judge};
 use super::articles::{changed, claims_of, material, study, verdicts};
 use crate::analysis::example::articles::{about, group_replication, with_p95_us};
-use crate::analysis::summary::CellSummary;
+use crate::analysis::summary::{CellSummary, FlagCount};
 use crate::analysis::timeline::Dips;
+use crate::record::Flag;
 
 pub const GROUP: &str = "group-replication-2017";
 const LOAD: &str = "update_index";
@@ -33,11 +34,49 @@ fn replicas_and_groups_that_are_otherwise_contradict() {
     assert_eq!(of(1, "5.6 by database 16", 9_000.0), Contradicted);
     assert_eq!(of(1, "logical clock 16", 3_000.0), Contradicted);
     assert_eq!(of(2, "semisync 2 nodes", 15_000.0), Contradicted);
+    let worn_out = claim_with(2, "semisync 2 nodes", |cell| {
+        cell.applied_per_s = about(15_000.0);
+        cell.flags = vec![FlagCount {
+            flag: Flag::HostBound,
+            rounds: 1,
+            of: 3,
+        }];
+    });
+    assert_eq!(worn_out.verdict, Undecided);
+    assert!(worn_out.reason.contains("CPUs"), "{worn_out:?}");
     let mut newest = group_replication();
     newest.retain(|cell| cell.label != "logical clock 16");
     let second = claim_of(1, &newest);
     assert_eq!(second.verdict, Undecided);
     assert!(second.reason.contains("5.7 or 8.0"), "{second:?}");
+}
+
+#[test]
+fn semi_sync_by_commit_order_goes_before_write_sets() {
+    let mut own = group_replication();
+    let mut semisync = own
+        .iter()
+        .find(|cell| cell.label == "semisync 2 nodes")
+        .cloned()
+        .expect("a cell");
+    semisync.label = "semisync logical clock 16".into();
+    semisync.applied_per_s = about(15_000.0);
+    own.push(semisync);
+    let third = claim_of(2, &own);
+    assert_eq!(third.verdict, Contradicted);
+    assert!(!third.reason.contains("write set"), "{third:?}");
+}
+
+#[test]
+fn a_lag_that_was_not_seen_to_its_end_is_told_as_no_less() {
+    let told = |beyond| {
+        let claim = claim_with(2, "semisync 2 nodes", |cell| {
+            cell.lag_ms[0].beyond = beyond;
+        });
+        claim.reason
+    };
+    assert!(told(0).contains("was 1.5 ms"), "{}", told(0));
+    assert!(told(1).contains("was 1.5 ms or more"), "{}", told(1));
 }
 
 #[test]
@@ -170,7 +209,7 @@ fn dips_must_come_back_four_times_and_be_missed_at_a_high_rate() {
     let none = |dips| Dips {
         count: 0,
         gaps_s: vec![],
-        period_s: None,
+        median_gap_s: None,
         ..dips
     };
     let slow = dipping(10_000.0, none);
@@ -180,7 +219,7 @@ fn dips_must_come_back_four_times_and_be_missed_at_a_high_rate() {
     let three = |dips| Dips {
         count: 3,
         gaps_s: vec![55, 66],
-        period_s: Some(60.5),
+        median_gap_s: Some(60.5),
         ..dips
     };
     assert_eq!(dipping(10_000.0, three).verdict, Undecided);
@@ -223,12 +262,15 @@ fn replicas_and_groups_have_tables_of_their_own_form() {
     };
     let told = |table, name| -> Vec<Option<f64>> {
         let figures = row(table, name).figures.iter();
-        figures.map(|figure| Some(figure.as_ref()?.value)).collect()
+        let rounded = |value: f64| (value * 1e6).round() / 1e6;
+        figures
+            .map(|figure| Some(rounded(figure.as_ref()?.value)))
+            .collect()
     };
     let p95 = told(0, "1 applier");
     assert_eq!(p95, [Some(47_332.0), Some(2_065.0), Some(2.4)]);
     let far = told(1, "group, 2.15 ms, 64 connections");
-    assert_eq!(far, [Some(9_900.0), None, None]);
+    assert_eq!(far, [Some(9_900.0), None, Some(2.5)]);
     let watched = told(2, "group, 64 connections, 300 s");
     let scatter = told(2, "group no flow control, 64 connections, 15 s");
     assert_eq!(watched, [None, Some(5.0), Some(40.0), Some(60.0)]);

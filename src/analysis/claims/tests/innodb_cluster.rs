@@ -45,10 +45,10 @@ fn a_cluster_that_is_otherwise_contradicts() {
     assert_eq!(verdicts(INNODB, &neither_gains())[5], Contradicted);
 }
 
-/// 2 MB each, as fast with compression as without.
+/// 2 MB each: slower without compression, and no faster with spinning.
 fn neither_gains() -> Vec<CellSummary> {
-    changed(innodb_cluster(), "group no compression", "2 MB", |cell| {
-        cell.throughput_per_s = about(9.0);
+    changed(innodb_cluster(), "group spin loops", "2 MB", |cell| {
+        cell.throughput_per_s = about(9.1);
     })
 }
 
@@ -67,7 +67,7 @@ fn that_no_setting_gains_takes_all_of_them() {
     assert_eq!(sixth(&missing), Undecided);
     // One that gains is enough, whatever became of the other.
     let mut one = innodb_cluster();
-    one.retain(|cell| !is_spun(cell));
+    one.retain(|cell| cell.label != "group no compression");
     assert_eq!(sixth(&one), Confirmed);
 }
 

@@ -1,0 +1,114 @@
+//! What is told of a cell in lines below its tables, for want of a column.
+
+use super::numbers::{count, digits, or_nothing, percent, time, with_interval};
+use crate::analysis::applied::given_up;
+use crate::analysis::summary::CellSummary;
+
+/// Replicas that apply less than this share of what is committed are worth a line.
+const FALLS_BEHIND: f64 = 0.95;
+
+/// One line for each thing that there is to tell.
+pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
+    let told = [
+        handshakes(cell),
+        counted(cell),
+        applied(cell),
+        even(cell),
+        price(cell),
+        commit_time(cell),
+        counters(cell),
+    ];
+    told.into_iter().flatten()
+}
+
+/// `ours, TCP handshake: writer 310 µs (280 µs to 1.20 ms), replica 1 …`
+fn handshakes(cell: &CellSummary) -> Option<String> {
+    let each = cell.handshakes_us.iter().map(|made| {
+        let (min, max) = (time(made.min), time(made.max));
+        format!("{} {} ({min} to {max})", made.node, time(made.p50))
+    });
+    let each: Vec<String> = each.collect();
+    let said = each.join(", ");
+    (!each.is_empty()).then(|| format!("{}, TCP handshake: {said}", cell.label))
+}
+
+/// Of an endpoint's own counters, those that tell what a commit costs.
+fn counted(cell: &CellSummary) -> Option<String> {
+    let each = cell.counters_per_commit.iter();
+    let figure = |n: &Option<f64>| or_nothing(*n, |n| digits(n, 2));
+    let each: Vec<String> = each
+        .map(|(name, n)| format!("{name} {}", figure(n)))
+        .collect();
+    let said = each.join(", ");
+    (!each.is_empty()).then(|| format!("{}, its server's counters per commit: {said}", cell.label))
+}
+
+/// Where replicas apply visibly less than is committed.
+fn applied(cell: &CellSummary) -> Option<String> {
+    let (applied, committed) = (cell.applied_per_s?, cell.throughput_per_s?);
+    let said = with_interval(applied, |rate| digits(rate, 0));
+    (applied.median < FALLS_BEHIND * committed.median).then(|| {
+        let given_up = given_up(cell).map(|said| format!("; {said}"));
+        format!(
+            "{}, its replica farthest behind applies {said} per second: its CPU per commit is of \
+             that part alone{}",
+            cell.label,
+            given_up.unwrap_or_default()
+        )
+    })
+}
+
+/// How even the seconds are, and what was seen of dips.
+fn even(cell: &CellSummary) -> Option<String> {
+    let scatter = with_interval(cell.unevenness?, percent);
+    let dips = cell.dips.as_ref().map(|dips| {
+        let depth = dips.depth.map(|share| format!(" by {}", percent(share)));
+        let gap = dips.median_gap_s;
+        let gap =
+            gap.map(|s| format!(", half of them within {} s of the one before", digits(s, 0)));
+        format!(
+            "; {} in {} s{}{}",
+            count(dips.count.into(), "dip"),
+            dips.watched_s,
+            depth.unwrap_or_default(),
+            gap.unwrap_or_default()
+        )
+    });
+    let dips = dips.unwrap_or_default();
+    Some(format!(
+        "{}, its seconds scatter by {scatter}{dips}",
+        cell.label
+    ))
+}
+
+fn price(cell: &CellSummary) -> Option<String> {
+    let said = with_interval(cell.usd_per_million_queries?, |usd| format!("{usd:.4}"));
+    Some(format!(
+        "{}, US dollars per million queries: {said}",
+        cell.label
+    ))
+}
+
+fn commit_time(cell: &CellSummary) -> Option<String> {
+    let part = |(what, us): (&String, &f64)| format!("{what} {}", time(*us));
+    let parts: Vec<String> = cell.commit_time_us.iter().map(part).collect();
+    let said = parts.join(", ");
+    (!parts.is_empty()).then(|| {
+        format!(
+            "{}, time per commit as its server tells: {said}",
+            cell.label
+        )
+    })
+}
+
+fn counters(cell: &CellSummary) -> Option<String> {
+    let changed = cell
+        .server_counters
+        .iter()
+        .filter(|(_, change)| **change > 0.0);
+    let said: Vec<String> = changed
+        .map(|(name, change)| format!("{name} +{change}"))
+        .collect();
+    (!said.is_empty())
+        .then(|| format!("{}, its servers' counters: {}", cell.label, said.join(", ")))
+}
