@@ -4,7 +4,7 @@
 use super::super::applied::LagState;
 use super::super::interval::Estimate;
 use super::super::summary::{
-    AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary, Percentiles,
+    AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary,
 };
 use super::super::timeline::Dips;
 use crate::study::articles::numbers;
