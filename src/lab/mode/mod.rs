@@ -80,8 +80,8 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
 }
 
 /// Waits until the first `members` nodes have applied a change that the writer makes now. Being
-/// level by GTID says nothing of appliers that were just started: members of a group read their
-/// relay logs for up to a minute then, with a CPU each, and apply nothing meanwhile.
+/// level by GTID says nothing of appliers that were just started: members of a group were seen to
+/// apply nothing for up to a minute then, with a CPU each (why, is not known).
 pub(super) fn wait_applying(lab: &mut Lab, members: usize) -> Result<()> {
     lab.nodes[0].run(CHANGE)?;
     for i in 1..members {
