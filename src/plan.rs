@@ -1,6 +1,7 @@
 //! Cells in seeded, interleaved rounds, and how long they will take.
 
 mod labs;
+mod point;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::study::{
 };
 
 pub use labs::{LabPlan, labs};
+pub use point::{Apart, Axis, Point, Rest, Value};
 
 /// What a cell takes beside its windows: setting the links, probing them before and after,
 /// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.

@@ -8,7 +8,7 @@ use super::summary::{
     Percentiles, ReplicaCpu, Traffic,
 };
 use super::{activity, applied, disks, endpoints, flags, terms, timeline};
-use crate::plan::Cell;
+use crate::plan::{Cell, Point};
 use crate::record::store::Record;
 use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, histogram};
 
@@ -130,6 +130,7 @@ fn over(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
 fn named(header: &Header, cell: &Cell) -> CellSummary {
     let spec = &header.study.modes[cell.mode];
     CellSummary {
+        point: Point::of(&header.study, cell),
         id: cell.id.clone(),
         label: spec.label.clone(),
         server: spec.server.clone(),

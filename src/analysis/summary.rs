@@ -12,6 +12,7 @@ use super::interval::Estimate;
 use super::ladder::Ladder;
 use super::timeline::Dips;
 use super::trial::Toll;
+use crate::plan::Point;
 use crate::record::{EndpointFacts, Flag, Host, ServerFacts};
 
 /// Everything that a report prints.
@@ -217,6 +218,10 @@ pub struct CellSummary {
     /// Errors over all rounds, by the server's code.
     pub errors: BTreeMap<String, u64>,
     pub flags: Vec<FlagCount>,
+    /// The point that it is: cells are compared by this, and by nothing that tables call them. No
+    /// part of the JSON, which has its values under their own names.
+    #[serde(skip)]
+    pub point: Point,
     /// The workload with all that may tell it from another of the same name; no part of the JSON,
     /// which has the `id`.
     #[serde(skip)]

@@ -98,10 +98,11 @@ impl WhenShort {
 pub const COPY_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// A way to replicate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "kebab-case")]
 pub enum Mode {
     /// One server, no replica attached.
+    #[default]
     Single,
     /// Asynchronous replication.
     Async,

@@ -107,6 +107,18 @@ pub enum Workload {
     },
 }
 
+impl Default for Workload {
+    /// sysbench's `oltp_update_index` with its own defaults.
+    fn default() -> Workload {
+        Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 1,
+            table_size: 10_000,
+            prepared: true,
+        }
+    }
+}
+
 impl SysbenchLoad {
     /// All eight.
     pub const ALL: [SysbenchLoad; 8] = [
