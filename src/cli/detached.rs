@@ -61,8 +61,8 @@ pub fn up(wish: &Wish) -> Result<u8> {
     need_root("up")?;
     need_tun("up")?;
     if let Ok((folder, _)) = find(&cache) {
-        let given = format!("a lab is up already ({})", folder.display());
-        return Err(Mistake::new("acklab up", "", &given, "end it first: acklab down").into());
+        let up = format!("a lab is up already ({})", folder.display());
+        return Err(Mistake::state(&format!("{up}: end it first with `acklab down`")).into());
     }
     need_disks(&study)?;
     fetch_missing(&study, &cache, &catalogue)?;
@@ -238,20 +238,14 @@ fn find(cache: &Cache) -> Result<(PathBuf, Standing)> {
             return Ok((folder, Standing { pid, ..standing }));
         }
     }
-    Err(Mistake::new(
-        "acklab",
-        "",
-        "no lab is up",
-        "start one first: acklab up MODE",
-    )
-    .into())
+    Err(Mistake::state("no lab is up: start one first with `acklab up MODE`").into())
 }
 
-fn place<'s>(standing: &'s Standing, node: &str) -> Result<&'s (String, Ipv4Addr)> {
+fn place<'s>(verb: &str, standing: &'s Standing, node: &str) -> Result<&'s (String, Ipv4Addr)> {
     standing.places.get(node).ok_or_else(|| {
         let names: Vec<&str> = standing.places.keys().map(String::as_str).collect();
         let allowed = format!("one of {}", names.join(", "));
-        Mistake::new("acklab", "NODE", node, &allowed).into()
+        Mistake::new(verb, "NODE", node, &allowed).into()
     })
 }
 
@@ -284,7 +278,7 @@ fn connect(folder: &Path) -> Result<Admin> {
 pub fn sql(node: &str, sql: &str) -> Result<u8> {
     need_root("sql")?;
     let (folder, standing) = find(&Cache::of_user()?)?;
-    let (full, _) = place(&standing, node)?;
+    let (full, _) = place("acklab sql", &standing, node)?;
     if full.starts_with("client.") {
         let allowed = "a node with a server: a, b, c";
         return Err(Mistake::new("acklab sql", "NODE", node, allowed).into());
@@ -318,7 +312,7 @@ pub fn sql(node: &str, sql: &str) -> Result<u8> {
 pub fn exec(node: &str, command: &[String]) -> Result<u8> {
     need_root("exec")?;
     let (_, standing) = find(&Cache::of_user()?)?;
-    let (full, _) = place(&standing, node)?;
+    let (full, _) = place("acklab exec", &standing, node)?;
     let root = format!("/proc/{}", standing.pid);
     let open = |path: String| File::open(&path).tried(|| format!("open {path}"));
     let net = open(format!("{root}/root{INSIDE}/netns/{full}"))?;
