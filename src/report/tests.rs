@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{Flag, Iteration};
+use crate::record::{Flag, Iteration, counter};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -37,7 +37,7 @@ fn partial_record() -> Record {
         let wait = ("waiting for acknowledgement".to_owned(), 2_010.0);
         if measurement.cell == 2 {
             measurement.commit_time_us = [("flush".to_owned(), 310.0), wait].into();
-            let counters = [("Rpl_semi_sync_source_no_tx".to_owned(), 4.0)];
+            let counters = [(counter::SEMISYNC_UNACKNOWLEDGED.to_owned(), 4.0)];
             measurement.status = [("a".to_owned(), counters.into())].into();
         }
     }
@@ -441,8 +441,8 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
         serde_json::Value::Object(object) => {
             for (key, inner) in object {
                 found.insert(key.clone());
-                // The keys of these are names: of settings, variables, nodes, codes, sites.
-                let are_names = ["settings", "terms", "errors", "cpu_us_per_s_idle"];
+                // The keys of these are names: of settings, variables, nodes, sites.
+                let are_names = ["settings", "terms", "cpu_us_per_s_idle"];
                 let are_names_too = [
                     "commit_time_us",
                     "server_counters",

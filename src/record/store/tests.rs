@@ -339,7 +339,7 @@ fn columns_and_views_answer_sql() {
         90_000.0
     );
     assert_eq!(
-        number("SELECT code * 10.0 + errors FROM error_count"),
+        number("SELECT number * 10.0 + errors FROM error_count"),
         12_134.0
     );
     assert_eq!(number("SELECT max(lag_ms) FROM lag WHERE node = 'b'"), 1.25);
