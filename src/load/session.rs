@@ -13,7 +13,7 @@ use super::wire::answer::{Answer, Ended, Failure, text};
 use super::wire::encode;
 use super::wire::frame::Frames;
 use super::wire::login::{Account, Login, Step};
-use super::workload::{Plan, Script, SessionState, Template};
+use super::workload::{Script, SessionState, Template, TransactionPlan};
 use crate::record::server_errors::ServerError;
 
 /// The server cannot prepare this kind of statement: it is run as text, as sysbench does.
@@ -86,7 +86,7 @@ pub struct Session {
     answer: Answer,
     prepared: Vec<Option<Prepared>>,
     source: SessionState,
-    plan: Plan,
+    plan: TransactionPlan,
     out: Vec<u8>,
     transaction_due: Instant,
     transaction_start: Instant,
@@ -123,7 +123,7 @@ impl Session {
             answer: Answer::new(false),
             prepared: Vec::new(),
             source,
-            plan: Plan::default(),
+            plan: TransactionPlan::default(),
             out: Vec::new(),
             transaction_due: now,
             transaction_start: now,

@@ -23,7 +23,10 @@ fn partial_record() -> Record {
         match (measurement.cell, measurement.round) {
             (3, 0) => {
                 measurement.host_busy = 0.99;
-                measurement.errors = [(1213, 12), (0, 1)].into();
+                let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
+                measurement.errors = [(0, 1)].into();
+                let errors = &mut measurement.errors;
+                errors.add(1213, "40001", 12, || deadlock.to_owned());
             }
             (2, _) => measurement.flags.push(Flag::Downgraded),
             (5, _) => {

@@ -8,7 +8,7 @@ mod replication;
 
 use std::time::{Duration, Instant};
 
-use super::disk::{Group, VolumeSpec};
+use super::disk::{CopySet, VolumeSpec};
 use super::lab::Lab;
 use super::node::pause;
 use super::options::Settings;
@@ -54,7 +54,7 @@ pub(super) fn make_copies(lab: &mut Lab, specs: Vec<VolumeSpec>) -> Result<()> {
 }
 
 /// Where the copies of its volume are, and what its mode holds them to.
-pub(super) fn group_of_copies(lab: &Lab) -> Result<Group> {
+pub(super) fn group_of_copies(lab: &Lab) -> Result<CopySet> {
     copies::group(lab)
 }
 
