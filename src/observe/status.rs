@@ -8,8 +8,8 @@ use crate::record::SEMISYNC_WAIT;
 pub use crate::record::counter::Counters;
 use crate::record::counter::{self, common_name};
 
-/// All numeric counters of a server, under their common names. `flush_times` is its dialect's statement for the time spent
-/// in flushes, if it has one.
+/// All numeric counters of a server, under their common names. `flush_times` is its dialect's
+/// statement for the time spent in flushes, if it has one.
 pub fn read(node: &mut impl Ask, flush_times: Option<&str>) -> Result<Counters> {
     let status = node.pairs("SHOW GLOBAL STATUS")?;
     let is_in_a_group = status.keys().any(|name| name.starts_with("Gr_"));
