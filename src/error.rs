@@ -9,7 +9,8 @@ use std::fmt;
 /// Something that the user gave and can mend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it stands: a file, a command-line option, an environment variable.
+    /// Where it stands: a file, a command-line option, an environment variable; empty where the
+    /// command itself is well given.
     pub place: String,
     /// The key or argument concerned, in full (`mode[2].appliers`); may be empty.
     pub key: String,
@@ -30,13 +31,19 @@ impl Mistake {
             allowed: owned(allowed),
         }
     }
+
+    /// Nothing given is wrong, but things are not as the command needs them: a whole sentence.
+    pub fn state(sentence: &str) -> Self {
+        Mistake::new("", "", "", sentence)
+    }
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+        for part in [&self.place, &self.key] {
+            if !part.is_empty() {
+                write!(f, "{part}: ")?;
+            }
         }
         if !self.given.is_empty() {
             write!(f, "given {}; ", self.given)?;

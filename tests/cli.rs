@@ -186,6 +186,27 @@ fn check_says_what_this_machine_can_do() {
     }
 }
 
+/// Root may write everywhere, but nobody makes a folder below a file.
+#[test]
+fn check_is_a_list_where_no_cache_can_be_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    for (variable, value) in [("ACKLAB_CACHE", file.join("cache")), ("HOME", file)] {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_acklab"));
+        check.arg("check").env_remove("XDG_CACHE_HOME");
+        check.env_remove("ACKLAB_CACHE").env(variable, value);
+        let output = check.output().expect("the program");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(err, "");
+        let line = out.lines().find(|line| line.starts_with("NO  fsync"));
+        let line = line.unwrap_or_else(|| panic!("{out}"));
+        assert!(line.contains("could not make"), "{out}");
+        assert!(out.contains("open files"), "{out}");
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    }
+}
+
 #[test]
 fn servers_are_listed_with_their_state() {
     let (code, out, err) = run(&["servers"]);
@@ -228,12 +249,20 @@ fn fetching_without_its_client_names_the_package() {
 
 #[test]
 fn no_lab_is_up_in_an_empty_cache() {
-    let (code, out, err) = run(&["status"]);
-    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
-    assert!(
-        err.contains("no lab is up") && err.contains("acklab up"),
-        "{err}"
-    );
+    let told = "acklab: no lab is up: start one first with `acklab up MODE`\n";
+    let is_root = nix::unistd::geteuid().is_root();
+    for (arguments, needs_root) in [
+        (&["status"][..], false),
+        (&["exec", "a", "--", "true"], true),
+        (&["sql", "a", "SELECT 1"], true),
+        (&["down"], true),
+    ] {
+        if is_root || !needs_root {
+            let (code, out, err) = run(arguments);
+            let said = (code, out.as_str(), err.as_str());
+            assert_eq!(said, (Some(2), "", told), "{arguments:?}");
+        }
+    }
 }
 
 /// What `up` checks is a study, but the user has not written one.

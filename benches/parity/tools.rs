@@ -133,7 +133,7 @@ fn run_of(window: &Snapshot) -> Result<Run> {
         per_s: transactions as f64 / window.window_s,
         latency_us_p50: median(&window.latency_us)?,
         service_us_p50: service.transpose()?,
-        errors: window.errors.values().sum(),
+        errors: window.errors.total(),
     })
 }
 

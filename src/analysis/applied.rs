@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::cells::throughput;
 use super::flags;
 use super::summary::{CellSummary, Per};
-use crate::record::{CATCH_UP_LIMIT_S, Flag, Measurement};
+use crate::record::{CATCH_UP_LIMIT_S, Flag, Measurement, counter};
 
 /// A replica that falls behind by less than this share of what is committed, or of the load's time,
 /// keeps up: less is not told from the looks' own unevenness in a window of seconds.
@@ -14,7 +14,7 @@ pub const BEHIND_SHARE: f64 = 0.05;
 /// Status counters of changed rows, of which the first that the writer has is taken on all nodes.
 /// The second also counts what a MySQL replica notes in tables of its own; servers that have no
 /// other (MariaDB) update none.
-const ROWS_CHANGED: [&str; 2] = ["Innodb_rows_updated", "Handler_update"];
+const ROWS_CHANGED: [&str; 2] = [counter::ROWS_UPDATED, counter::ROWS_UPDATED_ANYWHERE];
 /// A counter that rose less than so often for each commit on the writer does not count what its
 /// clients change: they insert or delete, and it is the server's own doing.
 const COUNTED_PER_COMMIT: f64 = 0.5;
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_share_is_that_of_the_replica_farthest_behind() {
         let of = |rows: &[(&str, &str, f64)]| share(&counted(&[None, None], rows), Per::Commit);
-        let name = "Innodb_rows_updated";
+        let name = ROWS_CHANGED[0];
         let rows = [("a", name, 9_000.0), ("b", name, 8_100.0)];
         assert_eq!(
             of(&[&rows[..], &[("c", name, 4_500.0)]].concat()),

@@ -9,26 +9,25 @@ use super::summary::{
 };
 use super::{activity, applied, disks, endpoints, flags, terms, timeline};
 use crate::plan::{Cell, Point};
+use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
-use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, histogram};
+use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, counter, histogram};
 
 /// Samples that must lie beyond a percentile for it to be given.
 const BEYOND: f64 = 10.0;
 
-/// Status counters (lower case) worth a place in the summary: conflicts, fall-backs, flow control.
-const COUNTERS: [&str; 12] = [
-    "rpl_semi_sync_source_no_tx",
-    "rpl_semi_sync_master_no_tx",
-    "rpl_semi_sync_source_no_times",
-    "rpl_semi_sync_master_no_times",
-    "wsrep_local_cert_failures",
-    "wsrep_local_bf_aborts",
-    "wsrep_flow_control_paused_ns",
-    "wsrep_flow_control_sent",
-    "wsrep_flow_control_recv",
-    "gr_flow_control_throttle_count",
-    "gr_flow_control_throttle_time_sum",
-    "gr_conflicts_detected",
+/// Counters worth a place in the summary: conflicts, fall-backs, flow control.
+const COUNTERS: [&str; 10] = [
+    counter::SEMISYNC_UNACKNOWLEDGED,
+    counter::SEMISYNC_FALL_BACKS,
+    counter::GALERA_CERTIFICATION_FAILURES,
+    counter::GALERA_BRUTE_FORCE_ABORTS,
+    counter::GALERA_PAUSED_NS,
+    counter::GALERA_PAUSES_SENT,
+    counter::GALERA_PAUSES_RECEIVED,
+    counter::GROUP_THROTTLED,
+    counter::GROUP_THROTTLED_US,
+    counter::GROUP_CONFLICTS,
 ];
 
 /// A cell's measurements, with what is needed to read them.
@@ -401,9 +400,8 @@ fn counters(measurements: &[&Measurement]) -> BTreeMap<String, f64> {
         .flat_map(|m| m.status.values())
         .flatten();
     for (name, change) in changes {
-        let name = name.to_lowercase();
         if COUNTERS.contains(&name.as_str()) {
-            *sums.entry(name).or_default() += change;
+            *sums.entry(name.clone()).or_default() += change;
         }
     }
     sums
@@ -417,12 +415,11 @@ fn median_of_iterations(
     median(&figures)
 }
 
-fn errors(measurements: &[&Measurement]) -> BTreeMap<String, u64> {
-    let mut errors = BTreeMap::new();
-    for (code, count) in measurements.iter().flat_map(|m| &m.errors) {
-        *errors.entry(code.to_string()).or_default() += count;
+fn errors(measurements: &[&Measurement]) -> ServerErrors {
+    let mut errors = ServerErrors::default();
+    for measurement in measurements {
+        errors.add_all(&measurement.errors);
     }
-    errors.retain(|_, count| *count > 0);
     errors
 }
 

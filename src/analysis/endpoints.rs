@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::analysis::example::{Example, laddered};
     use crate::analysis::summarise;
-    use crate::record::{EndpointFacts, Handshakes};
+    use crate::record::{EndpointFacts, Handshakes, counter};
 
     fn measurement() -> Measurement {
         let made = |node: &str, rtts_us: &[f64]| Handshakes {
@@ -71,7 +71,11 @@ mod tests {
             commits: 10,
             window_s: 1.0,
             handshakes: vec![made("replica 1", &[9.0]), made("writer", &[3.0, 1.0, 8.0])],
-            status: [("writer".into(), [("Com_commit".into(), 25.0)].into())].into(),
+            status: [(
+                "writer".into(),
+                [(counter::COMMIT_STATEMENTS.into(), 25.0)].into(),
+            )]
+            .into(),
             ..Measurement::default()
         }
     }
@@ -100,9 +104,9 @@ mod tests {
         let counters_of = |record: &Record| counters(record, 0, &[&measurement()], Per::Commit);
         assert!(counters_of(&record).is_empty(), "a lab");
         let counting = [
-            ("Com_commit", true),
-            ("Innodb_data_fsyncs", true),
-            ("Innodb_data_writes", false),
+            (counter::COMMIT_STATEMENTS, true),
+            (counter::DATA_FLUSHES, true),
+            (counter::DATA_WRITES, false),
         ];
         record.header.endpoints = vec![
             EndpointFacts {

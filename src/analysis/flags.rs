@@ -28,7 +28,7 @@ pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
         (Flag::Degraded, is_degraded(measurement)),
         (Flag::LateDisks, measurement.disks.iter().any(is_late)),
         (Flag::Overloaded, is_overloaded(measurement)),
-        (Flag::Errors, measurement.errors.values().any(|n| *n > 0)),
+        (Flag::Errors, !measurement.errors.is_empty()),
         (Flag::NoRows, per == Per::Commit && measurement.commits == 0),
     ];
     let judged = judged.into_iter().filter(|(_, holds)| *holds);

@@ -13,6 +13,7 @@ use super::ladder::Ladder;
 use super::timeline::Dips;
 use super::trial::Toll;
 use crate::plan::Point;
+use crate::record::server_errors::ServerErrors;
 use crate::record::{EndpointFacts, Flag, Host, ServerFacts};
 
 /// Everything that a report prints.
@@ -194,8 +195,8 @@ pub struct CellSummary {
     pub lag_ms: Vec<LagSummary>,
     /// Where commit time went, as far as the server told: µs per commit.
     pub commit_time_us: BTreeMap<String, f64>,
-    /// Changes of the servers' own counters of conflicts, fall-backs and flow control, summed over
-    /// nodes and rounds.
+    /// Changes of the servers' counters of conflicts, fall-backs and flow control by common name,
+    /// summed over nodes and rounds.
     pub server_counters: BTreeMap<String, f64>,
     /// Seconds to run all queries, for mysqlslap's loads.
     pub run_s: Option<Estimate>,
@@ -215,8 +216,8 @@ pub struct CellSummary {
     pub counters_per_commit: BTreeMap<String, Option<f64>>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
-    /// Errors over all rounds, by the server's code.
-    pub errors: BTreeMap<String, u64>,
+    /// Errors over all rounds.
+    pub errors: ServerErrors,
     pub flags: Vec<FlagCount>,
     /// The point that it is: cells are compared by this, and by nothing that tables call them. No
     /// part of the JSON, which has its values under their own names.

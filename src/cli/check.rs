@@ -1,7 +1,7 @@
 //! `check`: what this machine can and cannot do, and what would be lost.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -28,7 +28,6 @@ const DISKS_LOST: &str = "emulated disks: modes mirror and quorum, studies with 
 
 /// Prints what this machine can do. Exit code 0 if a study can run, 3 if not.
 pub fn check() -> Result<u8> {
-    let cache = Cache::of_user()?;
     let findings = [
         root(),
         namespaces(),
@@ -38,7 +37,7 @@ pub fn check() -> Result<u8> {
         clock(),
         realtime(),
         busy(),
-        fsync(&cache.path),
+        fsync(),
         apt(),
         client(NPM, "fetching mysql-5.6, for the study group-commit"),
         client(MVN, "fetching mysql-5.5, for the study group-commit"),
@@ -210,8 +209,9 @@ fn busy() -> Finding {
     )
 }
 
-fn fsync(folder: &Path) -> Finding {
-    match fsync_us_p50(folder) {
+/// Where servers' data would lie. A cache that cannot be made is a finding, too.
+fn fsync() -> Finding {
+    match Cache::of_user().and_then(|cache| fsync_us_p50(&cache.path)) {
         Ok(us) => {
             let found = format!("{us:.0} µs for a 4 KiB write + fdatasync (median of 100)");
             finding(

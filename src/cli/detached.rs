@@ -29,7 +29,7 @@ use crate::run::{Progress, Rig};
 use crate::study::{Mode, Study, written};
 
 /// What `up` was asked for.
-pub struct Wish {
+pub struct UpOptions {
     pub mode: String,
     pub server: Option<String>,
     pub rtt: String,
@@ -54,21 +54,21 @@ struct Standing {
 }
 
 /// Starts a detached lab.
-pub fn up(wish: &Wish) -> Result<u8> {
+pub fn up(options: &UpOptions) -> Result<u8> {
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let study = study_of(wish, &cache, &catalogue)?;
+    let study = study_of(options, &cache, &catalogue)?;
     need_root("up")?;
     need_tun("up")?;
     if let Ok((folder, _)) = find(&cache) {
-        let given = format!("a lab is up already ({})", folder.display());
-        return Err(Mistake::new("acklab up", "", &given, "end it first: acklab down").into());
+        let up = format!("a lab is up already ({})", folder.display());
+        return Err(Mistake::state(&format!("{up}: end it first with `acklab down`")).into());
     }
     need_disks(&study)?;
     fetch_missing(&study, &cache, &catalogue)?;
     let start = Instant::now();
     sandbox::run(&cache.path, Lifetime::Detached, |inside| {
-        match stand(&study, wish, inside, start) {
+        match stand(&study, options, inside, start) {
             Ok(rig) => {
                 inside.release_front_end(0);
                 loop {
@@ -84,39 +84,39 @@ pub fn up(wish: &Wish) -> Result<u8> {
     })
 }
 
-/// The wish as a study of one cell, so that it is checked like any other.
-fn study_of(wish: &Wish, cache: &Cache, catalogue: &Catalogue) -> Result<Study> {
-    if wish.mode == Mode::Endpoint.name() {
+/// The options as a study of one cell, so that it is checked like any other.
+fn study_of(options: &UpOptions, cache: &Cache, catalogue: &Catalogue) -> Result<Study> {
+    if options.mode == Mode::Endpoint.name() {
         let allowed = "is of servers that somebody else runs: there is nothing to be started";
-        return Err(Mistake::new("acklab up", "MODE", &wish.mode, allowed).into());
+        return Err(Mistake::new("acklab up", "MODE", &options.mode, allowed).into());
     }
     let capabilities = capabilities(cache, catalogue)?;
     let can = |name: &&String| {
         let capability = capabilities.get(name);
-        capability.is_some_and(|c| c.modes.contains(&wish.mode))
+        capability.is_some_and(|c| c.modes.contains(&options.mode))
     };
     let known = cache.names(catalogue);
-    let server = wish
+    let server = options
         .server
         .clone()
         .or_else(|| known.iter().find(can).cloned());
     let server = server.unwrap_or_else(|| "mysql".into());
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let nodes = wish
+    let nodes = options
         .nodes
         .map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
     let text = format!(
         "name = \"up\"\ntitle = \"detached lab\"\nrounds = 1\ntls = {}\n[[mode]]\nserver = {}\n\
          mode = {}\n{nodes}[[sweep]]\nworkload = [\"update_index\"]\n\
          connections = [1]\nrtt = [{}]\n",
-        wish.tls,
+        options.tls,
         quoted(&server),
-        quoted(&wish.mode),
-        quoted(&wish.rtt),
+        quoted(&options.mode),
+        quoted(&options.rtt),
     );
     let parsed = written::parse(&text, "acklab up", &capabilities, &|_| Err(String::new()));
     let mut study = parsed.map_err(by_options)?;
-    if let Some(path) = &wish.my_cnf {
+    if let Some(path) = &options.my_cnf {
         study.my_cnf = Some(read_file("--my-cnf", path)?);
     }
     Ok(study)
@@ -145,7 +145,7 @@ fn by_options(error: Error) -> Error {
 }
 
 /// Builds the lab inside the sandbox and tells where everything is.
-fn stand(study: &Study, wish: &Wish, inside: &Inside, start: Instant) -> Result<Rig> {
+fn stand(study: &Study, options: &UpOptions, inside: &Inside, start: Instant) -> Result<Rig> {
     let cache = Cache::at(&Path::new(INSIDE).join("cache"))?;
     let progress = Progress::new(vec![]);
     let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &progress)?;
@@ -164,7 +164,7 @@ fn stand(study: &Study, wish: &Wish, inside: &Inside, start: Instant) -> Result<
         label: study.modes[0].label.clone(),
         server: study.modes[0].server.clone(),
         version: rig.lab(0).program.kept.version.clone(),
-        rtt: wish.rtt.clone(),
+        rtt: options.rtt.clone(),
         ready_seconds: start.elapsed().as_secs_f64(),
         pid: 0,
         places: rig.network.members().iter().map(place).collect(),
@@ -238,20 +238,14 @@ fn find(cache: &Cache) -> Result<(PathBuf, Standing)> {
             return Ok((folder, Standing { pid, ..standing }));
         }
     }
-    Err(Mistake::new(
-        "acklab",
-        "",
-        "no lab is up",
-        "start one first: acklab up MODE",
-    )
-    .into())
+    Err(Mistake::state("no lab is up: start one first with `acklab up MODE`").into())
 }
 
-fn place<'s>(standing: &'s Standing, node: &str) -> Result<&'s (String, Ipv4Addr)> {
+fn place<'s>(verb: &str, standing: &'s Standing, node: &str) -> Result<&'s (String, Ipv4Addr)> {
     standing.places.get(node).ok_or_else(|| {
         let names: Vec<&str> = standing.places.keys().map(String::as_str).collect();
         let allowed = format!("one of {}", names.join(", "));
-        Mistake::new("acklab", "NODE", node, &allowed).into()
+        Mistake::new(verb, "NODE", node, &allowed).into()
     })
 }
 
@@ -284,7 +278,7 @@ fn connect(folder: &Path) -> Result<Admin> {
 pub fn sql(node: &str, sql: &str) -> Result<u8> {
     need_root("sql")?;
     let (folder, standing) = find(&Cache::of_user()?)?;
-    let (full, _) = place(&standing, node)?;
+    let (full, _) = place("acklab sql", &standing, node)?;
     if full.starts_with("client.") {
         let allowed = "a node with a server: a, b, c";
         return Err(Mistake::new("acklab sql", "NODE", node, allowed).into());
@@ -318,7 +312,7 @@ pub fn sql(node: &str, sql: &str) -> Result<u8> {
 pub fn exec(node: &str, command: &[String]) -> Result<u8> {
     need_root("exec")?;
     let (_, standing) = find(&Cache::of_user()?)?;
-    let (full, _) = place(&standing, node)?;
+    let (full, _) = place("acklab exec", &standing, node)?;
     let root = format!("/proc/{}", standing.pid);
     let open = |path: String| File::open(&path).tried(|| format!("open {path}"));
     let net = open(format!("{root}/root{INSIDE}/netns/{full}"))?;

@@ -233,7 +233,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             nodes,
             tls,
             my_cnf,
-        } => detached::up(&detached::Wish {
+        } => detached::up(&detached::UpOptions {
             mode,
             server,
             rtt,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::disk::{Group, Volume, VolumeSpec};
+use super::disk::{CopySet, Volume, VolumeSpec};
 use super::mode;
 use super::node::{Node, Place, telling_lines};
 use super::options::{Settings, overridden, read_option_file};
@@ -158,7 +158,7 @@ impl Lab {
     ///
     /// # Errors
     /// A breakdown if it has none.
-    pub fn copies(&self) -> Result<Group> {
+    pub fn copies(&self) -> Result<CopySet> {
         mode::group_of_copies(self)
     }
 

@@ -155,7 +155,7 @@ fn make_tun(device: &str, address: Ipv4Addr) -> io::Result<OwnedFd> {
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open("/dev/net/tun")?
         .into();
-    let mut request = Request::about(device)?;
+    let mut request = InterfaceRequest::about(device)?;
     request.0.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     request.send(&tun, libc::TUNSETIFF)?;
     // SAFETY: this request takes its argument by value.
@@ -169,7 +169,7 @@ fn make_tun(device: &str, address: Ipv4Addr) -> io::Result<OwnedFd> {
 fn configure(device: &str, address: Ipv4Addr) -> io::Result<()> {
     let socket = control_socket()?;
     let netmask = Ipv4Addr::from(u32::MAX << (32 - PREFIX_LEN));
-    let mut request = Request::about(device)?;
+    let mut request = InterfaceRequest::about(device)?;
     request.0.ifr_ifru.ifru_mtu = c_int::from(MTU_BYTES);
     request.send(&socket, libc::SIOCSIFMTU)?;
     // The kernel reads the queue length from the same place as the metric.
@@ -183,7 +183,7 @@ fn configure(device: &str, address: Ipv4Addr) -> io::Result<()> {
 
 fn set_up(device: &str) -> io::Result<()> {
     let socket = control_socket()?;
-    let mut request = Request::about(device)?;
+    let mut request = InterfaceRequest::about(device)?;
     request.send(&socket, libc::SIOCGIFFLAGS)?;
     // SAFETY: the kernel has just filled in this member of the union.
     let flags = unsafe { request.0.ifr_ifru.ifru_flags };
@@ -198,10 +198,10 @@ fn control_socket() -> io::Result<OwnedFd> {
 }
 
 /// An interface request: the name of a device and one value.
-struct Request(libc::ifreq);
+struct InterfaceRequest(libc::ifreq);
 
-impl Request {
-    fn about(device: &str) -> io::Result<Request> {
+impl InterfaceRequest {
+    fn about(device: &str) -> io::Result<InterfaceRequest> {
         // SAFETY: all zero is a valid value of this plain structure.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         if device.len() >= request.ifr_name.len() {
@@ -210,7 +210,7 @@ impl Request {
         for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
             *place = byte as libc::c_char;
         }
-        Ok(Request(request))
+        Ok(InterfaceRequest(request))
     }
 
     fn send(&mut self, fd: &OwnedFd, code: libc::Ioctl) -> io::Result<()> {

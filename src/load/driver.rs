@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::read;
 
 use super::iterate::{Loaded, iterate, reload};
@@ -82,7 +81,6 @@ struct State {
 /// Serves commands until the input ends.
 pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
     raise_descriptor_limit();
-    ignore_interrupts();
     let mut input = Input::new(stdin);
     let mut state = State::default();
     while !input.is_closed {
@@ -111,13 +109,6 @@ fn raise_descriptor_limit() {
         // A refusal shows when sockets run out, with the number that were connected.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
-}
-
-/// Ctrl-C reaches every process of the terminal, but what it ends is the parent's to say.
-fn ignore_interrupts() {
-    // SAFETY: ignoring a signal installs no handler of ours.
-    let ignored = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
-    debug_assert!(ignored.is_ok(), "SIGINT can be ignored");
 }
 
 fn answer<I: AsFd>(

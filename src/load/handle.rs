@@ -1,48 +1,36 @@
-//! The parent's side of a driver: a child process and the pipes to it.
+//! The parent's side of a driver.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
-use std::process::{Child, ChildStdin, ChildStdout, Command as Program, Stdio};
-use std::time::Duration;
-
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::process::Command as Program;
 
 use super::job::{Command, Iterations, Job, Reply, Snapshot};
 use super::merge::merge;
-use crate::error::{Error, Result, Tried, breakdown};
-use crate::lab::node::pause;
+use crate::error::{Result, breakdown};
+use crate::lab::child::{Child, Manner};
 
-/// How often a request to stop is looked for while a driver is at work.
-const LISTEN_MS: u16 = 200;
+/// What every command to a driver is part of.
+const TRIED: &str = "drive the load";
 
-/// A running driver. Dropped, it is ended and reaped.
-pub struct Driver {
-    child: Child,
-    commands: Option<ChildStdin>,
-    replies: BufReader<ChildStdout>,
-}
+/// A running driver. Dropped, it is ended at once: what its sessions still do is of no use.
+pub struct Driver(Child);
 
 impl Driver {
     /// Starts a driver: `command` runs `acklab drive` wherever it is to run.
-    pub fn spawn(mut command: Program) -> Result<Driver> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .tried(|| format!("start a load driver with {command:?}"))?;
-        let commands = child.stdin.take();
-        let replies = child.stdout.take().expect("it was piped just now");
-        Ok(Driver {
-            child,
-            commands,
-            replies: BufReader::new(replies),
-        })
+    ///
+    /// # Errors
+    /// A breakdown if it cannot be started.
+    pub fn spawn(command: Program) -> Result<Driver> {
+        let manner = Manner {
+            name: "the load driver".to_owned(),
+            // Connecting, stopping and loading a table take their time, which the driver limits.
+            answer_limit: None,
+            ends_itself: false,
+        };
+        Child::spawn(command, manner).map(Driver)
     }
 
     /// Its process id, for its CPU account.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.0.pid()
     }
 
     /// Connects all sessions and starts the load; tells how many seconds connecting took.
@@ -68,7 +56,7 @@ impl Driver {
         self.send(&Command::Reload(Box::new(job.clone())))?;
         match self.receive()? {
             Reply::Reloaded => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(self.0.unexpected(TRIED, &other)),
         }
     }
 
@@ -77,90 +65,34 @@ impl Driver {
         self.send(&Command::Iterate)?;
         match self.receive()? {
             Reply::Iterations(iterations) => Ok(*iterations),
-            other => Err(unexpected(&other)),
+            other => Err(self.0.unexpected(TRIED, &other)),
         }
     }
 
     fn started(&mut self) -> Result<f64> {
         match self.receive()? {
             Reply::Started { connected_s } => Ok(connected_s),
-            other => Err(unexpected(&other)),
+            other => Err(self.0.unexpected(TRIED, &other)),
         }
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         match self.receive()? {
             Reply::Snapshot(snapshot) => Ok(*snapshot),
-            other => Err(unexpected(&other)),
+            other => Err(self.0.unexpected(TRIED, &other)),
         }
     }
 
     fn send(&mut self, command: &Command) -> Result<()> {
-        let tried = || "tell the load driver what to do".to_owned();
-        let mut line = serde_json::to_string(command).tried(tried)?;
-        line.push('\n');
-        let Some(commands) = &mut self.commands else {
-            return Err(breakdown(tried(), "its input is closed"));
-        };
-        match commands.write_all(line.as_bytes()) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.death(&error.to_string())),
-        }
+        self.0.send(TRIED, command)
     }
 
     fn receive(&mut self) -> Result<Reply> {
-        self.await_reply()?;
-        let mut line = String::new();
-        match self.replies.read_line(&mut line) {
-            Ok(0) => return Err(self.death("it ended without an answer")),
-            Ok(_) => {}
-            Err(error) => return Err(self.death(&error.to_string())),
-        }
-        match serde_json::from_str(&line).tried(|| "read the load driver's answer".to_owned())? {
+        match self.0.receive(TRIED)? {
             Reply::Failed { tried, status } => Err(breakdown(tried, status)),
             reply => Ok(reply),
         }
     }
-
-    /// Waits for the beginning of an answer; a request to stop is heard meanwhile.
-    fn await_reply(&self) -> Result<()> {
-        while self.replies.buffer().is_empty() {
-            let mut fds = [PollFd::new(
-                self.replies.get_ref().as_fd(),
-                PollFlags::POLLIN,
-            )];
-            match poll(&mut fds, PollTimeout::from(LISTEN_MS)) {
-                Ok(0) | Err(Errno::EINTR) => pause(Duration::ZERO)?,
-                _ => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// What to say of a driver that does not answer any more.
-    fn death(&mut self, sign: &str) -> Error {
-        // Its pipe is closed: whatever it still does is of no use.
-        let _ = self.child.kill();
-        let status = match self.child.wait() {
-            Ok(status) => format!("{sign}; {status}"),
-            Err(error) => format!("{sign}; {error}"),
-        };
-        breakdown(format!("use load driver {}", self.pid()), status)
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.commands = None;
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn unexpected(reply: &Reply) -> Error {
-    let text = format!("{reply:?}");
-    let short: String = text.chars().take(80).collect();
-    breakdown("understand the load driver", format!("it answered {short}"))
 }
 
 /// Starts every driver with its job, at the same time; tells the longest time to connect.

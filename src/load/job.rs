@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::endpoint::{Guest, Secret};
+use crate::record::server_errors::ServerErrors;
 use crate::record::{Iteration, Second};
 use crate::study::Workload;
 
@@ -61,8 +62,8 @@ pub struct Snapshot {
     pub unchanged: u64,
     /// Statements that ended well.
     pub statements: u64,
-    /// By the server's code; 0 stands for a lost connection.
-    pub errors: BTreeMap<u16, u64>,
+    /// Transactions that failed, by what the server said.
+    pub errors: ServerErrors,
     /// Transactions still without an answer when their connection was closed at the stop.
     pub unanswered: u64,
     /// Of transactions that ended well, from their first statement sent to the last answer, in

@@ -49,9 +49,7 @@ fn add_counts(all: &mut Snapshot, one: &Snapshot) {
     all.unanswered += one.unanswered;
     all.due += one.due;
     all.backlog += one.backlog;
-    for (code, count) in &one.errors {
-        *all.errors.entry(*code).or_default() += count;
-    }
+    all.errors.add_all(&one.errors);
 }
 
 fn add_histogram(sum: &mut Histogram<u64>, text: &str) -> Result<()> {

@@ -14,10 +14,11 @@ use super::job::{Job, Snapshot};
 use super::keys::Draws;
 use super::session::{Progress, Session, Shared};
 use super::stream::Tls;
-use super::tally::{LOST_CONNECTION, Tally};
+use super::tally::Tally;
 use super::wire::login::{Account, Charset};
 use super::workload::{Script, SessionState};
 use crate::error::{Error, Result, Tried, breakdown};
+use crate::record::server_errors::{LOST_CONNECTION, ServerError};
 use crate::study::Workload;
 
 /// Sessions that log in at the same time in a closed-loop load: below every server's default
@@ -291,7 +292,7 @@ impl Pool {
         if let Err(error) = watched {
             self.sessions[index].close();
             self.logging_in -= 1;
-            self.refused(index, 0, &error.to_string());
+            self.refused(index, &ServerError::lost(&error.to_string()));
         }
     }
 
@@ -320,8 +321,8 @@ impl Pool {
                 }
                 self.finished += 1;
             }
-            Progress::Lost { .. } if was_ready => self.lost(index),
-            Progress::Lost { code, text } => self.refused(index, code, &text),
+            Progress::Lost(error) if was_ready => self.lost(index, &error),
+            Progress::Lost(error) => self.refused(index, &error),
         }
     }
 
@@ -349,27 +350,33 @@ impl Pool {
         }
     }
 
-    fn lost(&mut self, index: usize) {
-        self.shared.tally.error(Instant::now(), LOST_CONNECTION);
+    fn lost(&mut self, index: usize, error: &ServerError) {
+        self.count(LOST_CONNECTION, error);
         self.attempts[index] = 1;
         self.retry(index);
     }
 
     /// A login that did not succeed: fatal before the load runs, data afterwards.
-    fn refused(&mut self, index: usize, code: u16, text: &str) {
+    fn refused(&mut self, index: usize, error: &ServerError) {
         let attempts = self.attempts[index];
         if attempts == 0 || (self.is_limited && attempts > ATTEMPTS) {
             let target = self.sessions[index].target();
             let ready = self.connected;
             let tried = format!("connect session {index} to {target} ({ready} are connected)");
-            self.failure = Some(breakdown(tried, format!("{text} (code {code})")));
+            self.failure = Some(breakdown(tried, error.to_string()));
             return;
         }
-        if code != 0 {
-            self.shared.tally.error(Instant::now(), code);
+        if error.number != LOST_CONNECTION {
+            self.count(error.number, error);
         }
         self.attempts[index] += 1;
         self.retry(index);
+    }
+
+    fn count(&mut self, number: u16, error: &ServerError) {
+        let message = || error.message.clone();
+        let tally = &mut self.shared.tally;
+        tally.error(Instant::now(), number, &error.sqlstate, message);
     }
 
     fn retry(&mut self, index: usize) {

@@ -9,11 +9,12 @@ use std::time::Instant;
 use super::arrivals::Arrivals;
 use super::stream::{Stream, Tls};
 use super::tally::Tally;
-use super::wire::answer::{Answer, Ended};
+use super::wire::answer::{Answer, Ended, Failure, text};
 use super::wire::encode;
 use super::wire::frame::Frames;
 use super::wire::login::{Account, Login, Step};
-use super::workload::{Plan, Script, SessionState, Template};
+use super::workload::{Script, SessionState, Template, TransactionPlan};
+use crate::record::server_errors::ServerError;
 
 /// The server cannot prepare this kind of statement: it is run as text, as sysbench does.
 const UNSUPPORTED_PREPARED: u16 = 1295;
@@ -53,8 +54,8 @@ pub enum Progress {
     Ready,
     /// It has ended as it should.
     Finished,
-    /// The connection is lost, or was refused: the server's code, or 0.
-    Lost { code: u16, text: String },
+    /// The connection is lost, or was refused.
+    Lost(Box<ServerError>),
 }
 
 enum State {
@@ -85,7 +86,7 @@ pub struct Session {
     answer: Answer,
     prepared: Vec<Option<Prepared>>,
     source: SessionState,
-    plan: Plan,
+    plan: TransactionPlan,
     out: Vec<u8>,
     transaction_due: Instant,
     transaction_start: Instant,
@@ -97,22 +98,18 @@ pub struct Session {
 
 /// Why a session's connection cannot go on.
 enum Stop {
-    Lost { code: u16, text: String },
+    Lost(Box<ServerError>),
     Finished,
 }
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Stop::Lost {
-            code: 0,
-            text: error.to_string(),
-        }
+        lost(&error.to_string())
     }
 }
 
-fn lost(code: u16, text: &str) -> Stop {
-    let text = text.to_owned();
-    Stop::Lost { code, text }
+fn lost(message: &str) -> Stop {
+    Stop::Lost(Box::new(ServerError::lost(message)))
 }
 
 impl Session {
@@ -126,7 +123,7 @@ impl Session {
             answer: Answer::new(false),
             prepared: Vec::new(),
             source,
-            plan: Plan::default(),
+            plan: TransactionPlan::default(),
             out: Vec::new(),
             transaction_due: now,
             transaction_start: now,
@@ -198,9 +195,9 @@ impl Session {
                 self.close();
                 Progress::Finished
             }
-            Err(Stop::Lost { code, text }) => {
+            Err(Stop::Lost(error)) => {
                 self.close();
-                Progress::Lost { code, text }
+                Progress::Lost(error)
             }
         }
     }
@@ -225,7 +222,7 @@ impl Session {
                 return Ok(());
             };
             let count = match stream.read(buffer) {
-                Ok(0) => return Err(lost(0, "the server closed the connection")),
+                Ok(0) => return Err(lost("the server closed the connection")),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -274,7 +271,7 @@ impl Session {
             Step::StartTls(request, response) => {
                 stream.send(&request)?;
                 let tls = shared.tls.as_ref();
-                stream.start_tls(tls.ok_or_else(|| lost(0, "TLS is not set up"))?)?;
+                stream.start_tls(tls.ok_or_else(|| lost("TLS is not set up"))?)?;
                 Ok(stream.send(&response)?)
             }
             Step::Done { deprecate_eof } => {
@@ -283,7 +280,7 @@ impl Session {
                 self.prepared.resize(shared.script.statements.len(), None);
                 self.prepare_from(shared, 0)
             }
-            Step::Refused { code, text } => Err(Stop::Lost { code, text }),
+            Step::Refused(error) => Err(Stop::Lost(Box::new(error))),
         }
     }
 
@@ -314,14 +311,14 @@ impl Session {
 
     fn ended(&mut self, shared: &mut Shared, ended: Ended) -> Result<(), Stop> {
         match (&self.state, ended) {
-            (_, Ended::Garbled) => Err(lost(0, "the server's answer is not MySQL's protocol")),
+            (_, Ended::Garbled) => Err(lost("the server's answer is not MySQL's protocol")),
             (&State::Preparing(index), ended) => self.prepared(shared, index, ended),
             (&State::Running(step), Ended::Well { changed_rows }) => {
                 self.statement_ended(shared, step, changed_rows)
             }
-            (&State::Running(step), Ended::Failed { code, .. }) => self.failed(shared, step, code),
+            (&State::Running(step), Ended::Failed(failure)) => self.failed(shared, step, failure),
             (State::RollingBack, _) => self.next_transaction(shared, Instant::now()),
-            _ => Err(lost(0, "an answer to nothing")),
+            _ => Err(lost("an answer to nothing")),
         }
     }
 
@@ -331,13 +328,14 @@ impl Session {
                 let is_bound = false;
                 self.prepared[index] = Some(Prepared { id, is_bound });
             }
-            Ended::Failed { code, .. } if code == UNSUPPORTED_PREPARED => {}
-            Ended::Failed { code, text } => {
-                let sql = shared.script.statements[index].sql();
-                let sql = String::from_utf8_lossy(&sql);
-                return Err(lost(code, &format!("preparing `{sql}`: {text}")));
+            Ended::Failed(failure) if failure.number == UNSUPPORTED_PREPARED => {}
+            Ended::Failed(failure) => {
+                let sql = text(&shared.script.statements[index].sql());
+                let message = format!("preparing `{sql}`: {}", self.answer.message());
+                let error = ServerError::one(failure.number, failure.sqlstate(), message);
+                return Err(Stop::Lost(Box::new(error)));
             }
-            _ => return Err(lost(0, "an odd answer to a preparation")),
+            _ => return Err(lost("an odd answer to a preparation")),
         }
         self.prepare_from(shared, index + 1)
     }
@@ -363,9 +361,11 @@ impl Session {
         self.next_transaction(shared, now)
     }
 
-    fn failed(&mut self, shared: &mut Shared, step: usize, code: u16) -> Result<(), Stop> {
+    fn failed(&mut self, shared: &mut Shared, step: usize, failure: Failure) -> Result<(), Stop> {
         let now = Instant::now();
-        shared.tally.error(now, code);
+        let (number, sqlstate) = (failure.number, failure.sqlstate());
+        let message = || self.answer.message();
+        shared.tally.error(now, number, sqlstate, message);
         if !self.plan.is_explicit || step == 0 {
             return self.next_transaction(shared, now);
         }

@@ -10,9 +10,6 @@ use super::job::{Snapshot, new_histogram};
 use crate::record::Second;
 use crate::record::histogram;
 
-/// The code under which a lost connection is counted.
-pub const LOST_CONNECTION: u16 = 0;
-
 /// What happened since the last snapshot.
 pub struct Tally {
     started: Instant,
@@ -66,16 +63,22 @@ impl Tally {
         self.service_us.saturating_record(micros(service));
     }
 
-    /// A transaction failed at `now`.
-    pub fn error(&mut self, now: Instant, code: u16) {
+    /// A transaction failed at `now`, with what the server says of it.
+    pub fn error(
+        &mut self,
+        now: Instant,
+        number: u16,
+        sqlstate: &str,
+        message: impl Fn() -> String,
+    ) {
         self.close_seconds(now);
         self.second.errors += 1;
-        *self.counts.errors.entry(code).or_default() += 1;
+        self.counts.errors.add(number, sqlstate, 1, message);
     }
 
     /// Statements that ended well and failures, since the last snapshot.
     pub fn answered(&self) -> u64 {
-        self.counts.statements + self.counts.errors.values().sum::<u64>()
+        self.counts.statements + self.counts.errors.total()
     }
 
     /// A transaction's connection was closed before its answer came.
@@ -151,6 +154,7 @@ fn take(histogram: &mut Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::server_errors::LOST_CONNECTION;
 
     fn at(start: Instant, ms: u64) -> Instant {
         start + Duration::from_millis(ms)
@@ -164,14 +168,16 @@ mod tests {
         tally.statement(1, ms(2));
         tally.transaction(at(start, 100), ms(3), 1);
         tally.transaction(at(start, 200), ms(5), 0);
-        tally.error(at(start, 300), 1213);
+        tally.error(at(start, 300), 1213, "40001", || {
+            "Deadlock found".to_owned()
+        });
         tally.connected(at(start, 50));
         let first = tally.snapshot(at(start, 400));
         assert_eq!(
             (first.commits, first.unchanged, first.statements),
             (1, 1, 1)
         );
-        assert_eq!(first.errors, [(1213, 1)].into());
+        assert_eq!((first.errors.of(1213), first.errors.total()), (1, 1));
         assert_eq!((first.window_s, first.connected_s), (0.4, 0.05));
         let latency = histogram::decode(&first.latency_us).unwrap();
         assert_eq!(latency.len(), 2);
@@ -205,7 +211,7 @@ mod tests {
         let first = tally.snapshot(at(start, 950));
         assert!(first.timeline.is_empty());
         tally.transaction(at(start, 990), ms(9), 0);
-        tally.error(at(start, 3100), LOST_CONNECTION);
+        tally.error(at(start, 3100), LOST_CONNECTION, "", String::new);
         let second = tally.snapshot(at(start, 4000));
         let rows: Vec<_> = second
             .timeline

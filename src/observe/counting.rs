@@ -8,20 +8,21 @@ use super::status::{self, Counters};
 use crate::error::Result;
 use crate::lab::node::pause;
 use crate::lab::sql::Ask;
+use crate::record::counter;
 
 /// Counters that every commit moves on a server that counts, and that tell what one costs. Reads of
 /// data are not among them: what is in memory is not read, so that `Innodb_data_reads` stands still
 /// shows nothing.
 pub const COUNTED: [&str; 9] = [
-    "Com_commit",
-    "Handler_commit",
-    "Innodb_data_writes",
-    "Innodb_data_written",
-    "Innodb_data_fsyncs",
-    "Innodb_os_log_fsyncs",
-    "Innodb_os_log_written",
-    "Bytes_sent",
-    "Bytes_received",
+    counter::COMMIT_STATEMENTS,
+    counter::ENGINE_COMMITS,
+    counter::DATA_WRITES,
+    counter::DATA_WRITTEN_BYTES,
+    counter::DATA_FLUSHES,
+    counter::REDO_LOG_FLUSHES,
+    counter::REDO_LOG_WRITTEN_BYTES,
+    counter::SENT_BYTES,
+    counter::RECEIVED_BYTES,
 ];
 
 /// Transactions of one attempt to move them.
@@ -123,7 +124,10 @@ mod tests {
     fn a_counter_that_stands_still_is_not_believed() {
         let mut server = Managed::default();
         let counting = provoke_for(&mut server, "acklab_x", Duration::ZERO).unwrap();
-        let expected = [("Com_commit", true), ("Innodb_data_writes", false)];
+        let expected = [
+            (counter::COMMIT_STATEMENTS, true),
+            (counter::DATA_WRITES, false),
+        ];
         let expected = expected.map(|(name, counts)| (name.to_owned(), counts));
         assert_eq!(counting, expected.into());
         assert_eq!(

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::lab::sql::Ask;
 use crate::record::SEMISYNC_WAIT;
+pub use crate::record::counter::Counters;
+use crate::record::counter::{self, common_name};
 
-/// Numeric status counters by name.
-pub type Counters = BTreeMap<String, f64>;
-
-/// All numeric counters of a server. `flush_times` is its dialect's statement for the time spent
-/// in flushes, if it has one.
+/// All numeric counters of a server, under their common names. `flush_times` is its dialect's
+/// statement for the time spent in flushes, if it has one.
 pub fn read(node: &mut impl Ask, flush_times: Option<&str>) -> Result<Counters> {
-    let mut counters = numeric(node.pairs("SHOW GLOBAL STATUS")?);
-    if counters.keys().any(|name| name.starts_with("Gr_")) {
+    let status = node.pairs("SHOW GLOBAL STATUS")?;
+    let is_in_a_group = status.keys().any(|name| name.starts_with("Gr_"));
+    let mut counters = numeric(status);
+    if is_in_a_group {
         let sql = "SELECT 'Gr_conflicts_detected', SUM(COUNT_CONFLICTS_DETECTED) \
                    FROM performance_schema.replication_group_member_stats";
         counters.extend(numeric(node.pairs(sql)?));
@@ -27,7 +28,7 @@ pub fn read(node: &mut impl Ask, flush_times: Option<&str>) -> Result<Counters> 
 fn numeric(pairs: BTreeMap<String, String>) -> Counters {
     let parsed = pairs
         .into_iter()
-        .filter_map(|(name, text)| Some((name, text.parse().ok()?)));
+        .filter_map(|(name, text)| Some((common_name(&name).to_owned(), text.parse().ok()?)));
     parsed.collect()
 }
 
@@ -55,27 +56,11 @@ pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64>
         let sum_ps = get(&format!("flush {log}"));
         add(&format!("flush of the {log}"), sum_ps.map(|ps| ps / 1e6));
     }
-    // µs that transactions waited for a replica's acknowledgement.
-    for role in ["source", "master"] {
-        add(
-            SEMISYNC_WAIT,
-            get(&format!("Rpl_semi_sync_{role}_tx_wait_time")),
-        );
-    }
-    // µs from handing a transaction to the group until it was delivered in order.
-    add(
-        "group round trip",
-        get("Gr_data_messages_sent_roundtrip_time_sum"),
-    );
-    add(
-        "group consistency AFTER",
-        get("Gr_transactions_consistency_after_termination_time_sum"),
-    );
-    // ns that senders were paused by flow control.
-    add(
-        "galera flow control",
-        get("wsrep_flow_control_paused_ns").map(|ns| ns / 1000.0),
-    );
+    add(SEMISYNC_WAIT, get(counter::SEMISYNC_WAIT_US));
+    add("group round trip", get(counter::GROUP_ROUND_TRIP_US));
+    add("group consistency AFTER", get(counter::GROUP_AFTER_US));
+    let paused_ns = get(counter::GALERA_PAUSED_NS);
+    add("galera flow control", paused_ns.map(|ns| ns / 1000.0));
     parts
 }
 
@@ -91,6 +76,16 @@ mod tests {
     }
 
     #[test]
+    fn counters_have_names_that_no_version_changes() {
+        let pairs = |names: [&str; 2]| names.map(|name| (name.to_owned(), "7".to_owned()));
+        for name in ["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"] {
+            let read = numeric(pairs([name, "Uptime"]).into());
+            let expected = [(counter::SEMISYNC_UNACKNOWLEDGED, 7.0), ("Uptime", 7.0)];
+            assert_eq!(read, counters(&expected));
+        }
+    }
+
+    #[test]
     fn only_what_changed_is_kept() {
         let before = counters(&[("Com_commit", 5.0), ("Threads_running", 2.0)]);
         let after = counters(&[("Com_commit", 9.0), ("Threads_running", 2.0), ("New", 1.0)]);
@@ -103,8 +98,8 @@ mod tests {
     #[test]
     fn waiting_time_is_per_commit_and_ns_become_us() {
         let changed = counters(&[
-            ("Rpl_semi_sync_source_tx_wait_time", 3000.0),
-            ("wsrep_flow_control_paused_ns", 5_000_000.0),
+            (counter::SEMISYNC_WAIT_US, 3000.0),
+            (counter::GALERA_PAUSED_NS, 5_000_000.0),
             ("flush binary log", 2_000_000_000.0),
         ]);
         let parts = commit_time_us(&changed, 10);

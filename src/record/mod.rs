@@ -1,7 +1,9 @@
 //! What happened: plain types. `store` keeps them in one SQLite file, from which every report is
 //! rebuilt. This room does not know who produced a record.
 
+pub mod counter;
 pub mod histogram;
+pub mod server_errors;
 pub mod store;
 pub mod trial;
 
@@ -9,6 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::counter::Counters;
+use self::server_errors::ServerErrors;
 use crate::plan::Cell;
 use crate::study::{Study, Variables};
 
@@ -91,6 +95,7 @@ pub struct EndpointFacts {
     /// Protocol and cipher of the connections to the writer, and how it proved its name; `off`.
     pub tls: String,
     /// Status counters that every commit moves on a server that counts, and whether they moved.
+    #[serde(deserialize_with = "counter::by_common_names")]
     pub counters: BTreeMap<String, bool>,
     /// Settings that a lab would have pinned otherwise, left as they are: whole sentences.
     pub advice: Vec<String>,
@@ -115,8 +120,8 @@ pub struct Measurement {
     pub unchanged: u64,
     /// Statements that ended well in the window.
     pub statements: u64,
-    /// Errors in the window by the server's code; 0 stands for a lost connection.
-    pub errors: BTreeMap<u16, u64>,
+    /// Errors in the window.
+    pub errors: ServerErrors,
     /// Latency of transactions that ended well, in µs: an HdrHistogram in V2 form, base64. At an
     /// offered rate from the time when each was due.
     pub latency_us: String,
@@ -149,8 +154,10 @@ pub struct Measurement {
     pub packets: u64,
     /// Lag of each replica.
     pub lag: Vec<Lag>,
-    /// Change of the servers' numeric status counters over the window: node → name → change.
-    pub status: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Change of the servers' numeric status counters over the window: node → name → change. Names
+    /// are those of [`counter`], or the server's own.
+    #[serde(deserialize_with = "counter::of_nodes")]
+    pub status: BTreeMap<String, Counters>,
     /// Where commit time went as far as the server tells: what → µs per commit on the writer.
     pub commit_time_us: BTreeMap<String, f64>,
     /// Share of the host's CPU time that was busy in the window, 0 to 1, and stolen.

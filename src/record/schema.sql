@@ -1,4 +1,4 @@
--- Schema of an acklab record, version 2. docs/record.md explains it and has queries to try.
+-- Schema of an acklab record, version 3. docs/record.md explains it and has queries to try.
 -- Three tables hold all there is, each row with one JSON document; every other column and every view
 -- is computed from that document, so nothing can disagree with it.
 
@@ -116,7 +116,11 @@ CREATE VIEW remark AS
 SELECT r.value AS remark FROM run, json_each(run.header, '$.remarks') r;
 
 CREATE VIEW error_count AS
-SELECT round, cell, CAST(e.key AS INTEGER) AS code, e.value AS errors
+SELECT round, cell,
+       json_extract(e.value, '$.number') AS number,
+       json_extract(e.value, '$.sqlstate') AS sqlstate,
+       json_extract(e.value, '$.message') AS message,
+       json_extract(e.value, '$.count') AS errors
 FROM measurement, json_each(body, '$.errors') e;
 
 CREATE VIEW timeline AS

@@ -10,9 +10,12 @@ use super::{activity, asides, disks};
 use crate::analysis::Summary;
 use crate::analysis::interval::median;
 use crate::analysis::summary::{Anatomy, CellSummary, FlagCount, LagSummary, Per};
+use crate::record::server_errors::ServerError;
 
 /// Heads the column where rows are held against different ones.
 const BASELINE: &str = "baseline";
+/// Of a server's text that tells what an error is.
+const MESSAGE_CHARS_MAX: usize = 60;
 
 /// Cells that differ in nothing but the mode.
 struct Group<'a> {
@@ -404,14 +407,27 @@ fn versus(cell: &CellSummary) -> String {
     }
 }
 
-/// `! mysql group: host-bound 2/4, errors 1/4 (1213: 12)`
+/// With so much of its text as tells it from others.
+fn error(error: &ServerError) -> String {
+    let (message, rest) = match error.message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((end, _)) => (&error.message[..end], "…"),
+        None => (&error.message[..], ""),
+    };
+    let message = format!("{}{rest}", message.trim_end());
+    let short = ServerError {
+        message,
+        ..error.clone()
+    };
+    format!("{short}: {}", error.count)
+}
+
+/// `! mysql group: host-bound 2/4, errors 1/4 (error codes 1213 (40001) Deadlock found…: 12)`
 fn doubt(cell: &CellSummary) -> Option<String> {
     if cell.flags.is_empty() {
         return None;
     }
     let flag = |f: &FlagCount| format!("{} {}/{}", f.flag.name(), f.rounds, f.of);
     let flags: Vec<String> = cell.flags.iter().map(flag).collect();
-    let error = |(code, count): (&String, &u64)| format!("{code}: {count}");
     let errors: Vec<String> = cell.errors.iter().map(error).collect();
     let errors = match errors.is_empty() {
         true => String::new(),

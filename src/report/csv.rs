@@ -321,7 +321,11 @@ fn replica(node: &str) -> Vec<Figure> {
 
 fn doubts() -> Vec<Figure> {
     vec![
-        text("errors", |cell| joined(&cell.errors, ":")),
+        text("errors", |cell| {
+            let each = cell.errors.iter();
+            let each = each.map(|error| format!("{}:{}", error.number, error.count));
+            each.collect::<Vec<_>>().join("; ")
+        }),
         text("flags", |cell| {
             let flag = |f: &crate::analysis::summary::FlagCount| {
                 format!("{} {}/{}", f.flag.name(), f.rounds, f.of)

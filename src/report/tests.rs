@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{Flag, Iteration};
+use crate::record::{Flag, Iteration, counter};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -23,7 +23,10 @@ fn partial_record() -> Record {
         match (measurement.cell, measurement.round) {
             (3, 0) => {
                 measurement.host_busy = 0.99;
-                measurement.errors = [(1213, 12), (0, 1)].into();
+                let deadlock = "Deadlock found when trying to get lock; try restarting transaction";
+                measurement.errors = [(0, 1)].into();
+                let errors = &mut measurement.errors;
+                errors.add(1213, "40001", 12, || deadlock.to_owned());
             }
             (2, _) => measurement.flags.push(Flag::Downgraded),
             (5, _) => {
@@ -37,7 +40,7 @@ fn partial_record() -> Record {
         let wait = ("waiting for acknowledgement".to_owned(), 2_010.0);
         if measurement.cell == 2 {
             measurement.commit_time_us = [("flush".to_owned(), 310.0), wait].into();
-            let counters = [("Rpl_semi_sync_source_no_tx".to_owned(), 4.0)];
+            let counters = [(counter::SEMISYNC_UNACKNOWLEDGED.to_owned(), 4.0)];
             measurement.status = [("a".to_owned(), counters.into())].into();
         }
     }
@@ -441,8 +444,8 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
         serde_json::Value::Object(object) => {
             for (key, inner) in object {
                 found.insert(key.clone());
-                // The keys of these are names: of settings, variables, nodes, codes, sites.
-                let are_names = ["settings", "terms", "errors", "cpu_us_per_s_idle"];
+                // The keys of these are names: of settings, variables, nodes, sites.
+                let are_names = ["settings", "terms", "cpu_us_per_s_idle"];
                 let are_names_too = [
                     "commit_time_us",
                     "server_counters",

@@ -9,14 +9,14 @@ use super::rig::Rig;
 use super::window::{Accounts, read_status};
 use crate::error::Result;
 use crate::lab::handshake::rtts_us;
-use crate::lab::mode::{CATCH_UP_LIMIT, downgrade_counters};
+use crate::lab::mode::CATCH_UP_LIMIT;
 use crate::lab::network::probe_rtt_us;
 use crate::lab::node::{PORT, Place, pause};
 use crate::load::{Snapshot, in_a_row, mark_all, start_all, stop_all};
 use crate::observe::{lag, status};
 use crate::plan::Cell;
-use crate::record::{DiskGot, Flag, Handshakes, Measurement, RttGot};
-use crate::study::{Study, Workload};
+use crate::record::{DiskGot, Flag, Handshakes, Measurement, RttGot, counter};
+use crate::study::{Mode, Study, Workload};
 
 /// A cell is void if more than this share of its packets left the switch late.
 const LATE_SHARE_MAX: f64 = 0.05;
@@ -318,10 +318,13 @@ fn add_flags(rig: &mut Rig, study: &Study, cell: &Cell, measurement: &mut Measur
     // Each of several waits may have been in vain.
     measurement.flags.dedup();
     let mode = &study.modes[cell.mode].mode;
-    let lab = rig.lab(cell.mode);
-    let writer = measurement.status.get(lab.nodes[0].name());
-    let grew = |name: &String| writer.is_some_and(|w| w.get(name).is_some_and(|n| *n > 0.0));
-    if downgrade_counters(lab, mode).iter().any(grew) {
+    let writer = measurement.status.get(rig.lab(cell.mode).nodes[0].name());
+    let grew = |name: &&str| writer.is_some_and(|w| w.get(*name).is_some_and(|n| *n > 0.0));
+    let fell_back = [
+        counter::SEMISYNC_UNACKNOWLEDGED,
+        counter::SEMISYNC_FALL_BACKS,
+    ];
+    if matches!(mode, Mode::Semisync { .. }) && fell_back.iter().any(grew) {
         measurement.flags.push(Flag::Downgraded);
     }
     let late = measurement.late_packets as f64;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use acklab::error::Result;
 use acklab::load::{self, Driver, Iterations, Job, Snapshot, in_a_row};
+use acklab::record::server_errors::ServerErrors;
 use acklab::study::workload::{Parameter, Transaction};
 use acklab::study::{MysqlslapLoad, Statement, SysbenchLoad, Workload};
 use mysql::prelude::Queryable;
@@ -175,7 +176,7 @@ pub fn sysbench_loads_run(server: &Server) {
             let workload = sysbench(load, prepared);
             server.prepared_for(&workload);
             let sum = run_transactions(&server.job(&workload, 1), 200);
-            assert_eq!(sum.errors, BTreeMap::new(), "{load:?}");
+            assert_eq!(sum.errors, ServerErrors::default(), "{load:?}");
             let reads = matches!(load, SysbenchLoad::PointSelect | SysbenchLoad::ReadOnly);
             assert_eq!(reads, sum.commits == 0, "{load:?}: {} commits", sum.commits);
             let latency = acklab::record::histogram::decode(&sum.latency_us).expect("a histogram");
@@ -253,7 +254,7 @@ pub fn mysqlslap_loads_run(server: &Server) {
                 assert_eq!(one.queries, 99, "{load:?}");
                 assert!(one.connect_seconds > 0.0 && one.connect_seconds < one.seconds);
             }
-            assert_eq!(result.snapshot.errors, BTreeMap::new(), "{load:?}");
+            assert_eq!(result.snapshot.errors, ServerErrors::default(), "{load:?}");
             assert_eq!(transactions(&result.snapshot), 2 * 99, "{load:?}");
             // The list of eleven begins and ends with a write: 18 of 33 queries.
             let commits = match load {
@@ -284,7 +285,7 @@ pub fn custom_transactions_run(server: &Server) {
         let workload = custom(&setup, statements, prepared);
         let mut admin = server.prepared_for(&workload);
         let sum = run_transactions(&server.job(&workload, 4), 100);
-        assert_eq!(sum.errors, BTreeMap::new());
+        assert_eq!(sum.errors, ServerErrors::default());
         assert_eq!((sum.unchanged, sum.unique_next), (0, sum.commits));
         let sql = "SELECT COUNT(*), MIN(id), MIN(LENGTH(name)), MAX(n) FROM t";
         let row: Option<(u64, u64, u64, i64)> = admin.query_first(sql).expect("a count");
@@ -310,9 +311,13 @@ pub fn errors_are_counted(server: &Server) {
     for statements in [vec![duplicate.clone()], vec![before, duplicate]] {
         let workload = custom(&setup, statements, true);
         let mut admin = server.prepared_for(&workload);
-        let failed = |sum: &Snapshot| sum.errors.get(&1062).copied().unwrap_or(0);
+        let failed = |sum: &Snapshot| sum.errors.of(1062);
         let sum = run_until(&server.job(&workload, 2), |sum| failed(sum) >= 50);
-        assert_eq!(sum.errors.keys().copied().collect::<Vec<_>>(), [1062]);
+        let [error] = sum.errors.iter().collect::<Vec<_>>()[..] else {
+            panic!("{:?}", sum.errors);
+        };
+        assert_eq!((error.number, &error.sqlstate[..]), (1062, "23000"));
+        assert!(error.message.starts_with("Duplicate entry '1'"), "{error}");
         assert_eq!(transactions(&sum), 0);
         let left: Option<u64> = admin
             .query_first("SELECT COUNT(*) FROM log")
@@ -346,7 +351,12 @@ pub fn killed_connections_come_back(server: &Server) {
         assert!(Instant::now() < deadline, "the sessions did not come back");
     }
     let first = driver.mark().expect("a mark");
-    assert_eq!(first.errors.get(&0), Some(&4), "{:?}", first.errors);
+    assert_eq!(
+        (first.errors.of(0), first.errors.total()),
+        (4, 4),
+        "{:?}",
+        first.errors
+    );
     let more = |sum: &Snapshot| transactions(sum) > 100;
     let mut parts = vec![driver.mark().expect("a mark")];
     while !more(&load::merge(parts.clone()).expect("a merge")) {
@@ -355,7 +365,7 @@ pub fn killed_connections_come_back(server: &Server) {
         parts.push(driver.mark().expect("a mark"));
     }
     let last = driver.stop().expect("a stop");
-    assert_eq!(last.errors, BTreeMap::new());
+    assert_eq!(last.errors, ServerErrors::default());
 }
 
 /// Two thousand sessions connect and work. The server must allow them.
@@ -382,7 +392,7 @@ pub fn two_thousand_sessions_work(server: &Server) {
     parts.push(driver.stop().expect("a stop"));
     let sum = load::merge(parts).expect("a merge");
     assert_eq!(
-        (sum.errors.len(), sum.unanswered),
+        (sum.errors.total(), sum.unanswered),
         (0, 0),
         "{:?}",
         sum.errors
@@ -411,7 +421,7 @@ pub fn accounts_log_in(server: &Server, plugins: &[&str], tls: bool) {
                 job.password = password.into();
                 job.tls = tls;
                 let sum = run_transactions(&job, 10);
-                assert_eq!(sum.errors, BTreeMap::new(), "{plugin}, TLS {tls}");
+                assert_eq!(sum.errors, ServerErrors::default(), "{plugin}, TLS {tls}");
             }
             let mut job = server.job(&workload, 3);
             job.user = "acklab_check".to_owned();

@@ -58,7 +58,7 @@ pub fn what_is_late_is_not_forgotten(server: &Server) {
     let backlog = last.backlog;
     parts.push(last);
     let sum = load::merge(parts).expect("a merge");
-    let failed: u64 = sum.errors.values().sum();
+    let failed: u64 = sum.errors.total();
     let begun = transactions(&sum) + failed + sum.unanswered;
     assert_eq!(sum.due, begun + backlog);
     assert!(backlog > begun, "{backlog} of {}", sum.due);

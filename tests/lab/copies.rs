@@ -12,7 +12,7 @@ use acklab::lab::disk::copies::promote::Touch;
 use acklab::lab::disk::copies::{Change, Reach, Terms};
 use acklab::lab::disk::replica::UNANSWERED_BYTES_MAX;
 use acklab::lab::disk::{
-    Group, Remembered, Standing, Takeover, Volume, VolumeCounters, VolumeSpec, fail_over,
+    CopySet, Remembered, Standing, Takeover, Volume, VolumeCounters, VolumeSpec, fail_over,
 };
 use acklab::lab::link::{LinkSetting, PairSetting, Probe, Switch, median};
 use acklab::lab::node::Place;
@@ -39,7 +39,7 @@ const PAIRS: usize = 300;
 /// Some nodes with a copy each, and the links between them.
 struct Site {
     copies: Vec<Volume>,
-    group: Group,
+    group: CopySet,
     places: Vec<Place>,
     switch: Switch,
 }
@@ -70,7 +70,7 @@ impl Site {
             timeout: policy.1,
             unanswered_bytes_max: UNANSWERED_BYTES_MAX,
         };
-        let group = Group {
+        let group = CopySet {
             terms,
             members: members.collect(),
         };

@@ -7,6 +7,7 @@ use super::{
     unseen,
 };
 use crate::analysis::summary::Value;
+use crate::record::counter;
 use crate::study::articles;
 
 const KEY: &str = "clouds-2015";
@@ -69,7 +70,7 @@ fn counters_that_stand_still(cells: Cells) -> Finding {
     let is_aurora = |cell: &CellSummary| {
         !cell.counters_per_commit.is_empty() && cell.label.to_lowercase().contains("aurora")
     };
-    let counted = |cell: &&CellSummary| match cell.counters_per_commit.get("Innodb_data_writes") {
+    let counted = |cell: &&CellSummary| match cell.counters_per_commit.get(counter::DATA_WRITES) {
         Some(Some(_)) => Verdict::Contradicted,
         // Others count there, so there was something to count.
         Some(None) if cell.counters_per_commit.values().any(Option::is_some) => Verdict::Confirmed,

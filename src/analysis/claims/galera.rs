@@ -7,6 +7,7 @@ use super::pick::{Cells, all};
 use super::{CellSummary, Figure, Finding, Material, Said, Verdict, pairs, unseen};
 use crate::analysis::effects::Effects;
 use crate::analysis::summary::{ModeToll, Value};
+use crate::record::counter;
 use crate::study::articles;
 use crate::study::fault::Fault;
 
@@ -38,7 +39,7 @@ const OF_THE_METHOD: [&str; 3] = [
      what it adds is told by itself.",
 ];
 /// The lock of an auto-increment could not be granted, or a write set failed certification.
-const DEADLOCK: &str = "1213";
+const DEADLOCK: u16 = 1213;
 /// Deadlocks per commit within this factor of each other are alike.
 const TIMES_AS_MANY: f64 = 10.0;
 /// With one rate and as many commits on both sides so many fall all to the spread one by chance in
@@ -241,7 +242,7 @@ fn one_and_many<'s>(cells: Cells<'s>) -> Option<(&'s CellSummary, &'s CellSummar
 }
 
 fn deadlocks(cell: &CellSummary) -> u64 {
-    cell.errors.get(DEADLOCK).copied().unwrap_or(0)
+    cell.errors.of(DEADLOCK)
 }
 
 /// `37, that is 5.61 per 1000 commits`
@@ -278,8 +279,8 @@ fn conflicts(cells: Cells) -> Option<String> {
             "{} deadlocks told, {} write sets that failed certification, {} transactions ended for \
              another's write set",
             in_commits(cell),
-            counted(cell, "wsrep_local_cert_failures"),
-            counted(cell, "wsrep_local_bf_aborts"),
+            counted(cell, counter::GALERA_CERTIFICATION_FAILURES),
+            counted(cell, counter::GALERA_BRUTE_FORCE_ABORTS),
         )
     });
     Some(format!(
@@ -375,7 +376,7 @@ fn caught_up(cells: Cells) -> Vec<String> {
 /// Flow control holds back the node that is written to until others have caught up.
 fn paused(writes: &[&CellSummary]) -> Option<String> {
     let said = |cell: &&CellSummary| {
-        let paused_ns = cell.server_counters.get("wsrep_flow_control_paused_ns")?;
+        let paused_ns = cell.server_counters.get(counter::GALERA_PAUSED_NS)?;
         (*paused_ns > 0.0).then(|| format!("{} {:.1} s", cell.label, paused_ns / 1e9))
     };
     let said: Vec<String> = writes.iter().filter_map(said).collect();

@@ -10,6 +10,7 @@ use super::{
     CellSummary, Figure, Finding, Material, Said, Verdict, connections, of_cases, paired, ratio,
     times, unseen,
 };
+use crate::record::counter;
 use appliers::applying;
 
 const KEY: &str = "group-replication-2017";
@@ -24,7 +25,7 @@ const UNSTABLE_PERCENT: f64 = 20.0;
 /// machine's rate as the default's were of the article's.
 const STEERED: [&str; 2] = ["group", "group flow control at 800"];
 /// How often the group held a transaction back, all nodes together.
-const THROTTLED: &str = "gr_flow_control_throttle_count";
+const THROTTLED: &str = counter::GROUP_THROTTLED;
 
 /// Verdicts, the article's table and what stood beside it.
 pub fn said(material: &Material) -> Said {

@@ -7,6 +7,7 @@ use super::super::summary::{
     AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary,
 };
 use super::super::timeline::Dips;
+use crate::record::counter;
 use crate::study::articles::numbers;
 
 /// A median with an interval of 2 % to each side.
@@ -131,8 +132,8 @@ pub fn galera() -> Vec<CellSummary> {
     });
     cells.push(CellSummary {
         throughput_per_s: about(1_100.0),
-        errors: [("1213".to_owned(), 37)].into(),
-        server_counters: [("wsrep_local_cert_failures".to_owned(), 30.0)].into(),
+        errors: [(1213, 37)].into(),
+        server_counters: [(counter::GALERA_CERTIFICATION_FAILURES.to_owned(), 30.0)].into(),
         ..measured("spread", "update_index")
     });
     cells
@@ -237,7 +238,7 @@ pub fn group_replication() -> Vec<CellSummary> {
             measure_s: 15.0,
             unevenness: about(scatter),
             server_counters: match label {
-                "group" => [("gr_flow_control_throttle_count".to_owned(), 9_000.0)].into(),
+                "group" => [(counter::GROUP_THROTTLED.to_owned(), 9_000.0)].into(),
                 _ => [].into(),
             },
             ..measured(label, "update_index")

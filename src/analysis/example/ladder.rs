@@ -2,6 +2,7 @@
 
 use super::Example;
 use crate::record::Measurement;
+use crate::record::counter;
 use crate::record::store::Record;
 
 /// What is offered each second, and the share of it that the slower replica applies at once.
@@ -30,7 +31,7 @@ fn offer(measurement: &mut Measurement, rate: u32, share: f64) {
     measurement.due = u64::from(rate) * 3;
     measurement.commits = measurement.due;
     let due = measurement.due as f64;
-    let rows = |changed: f64| [("Innodb_rows_updated".to_owned(), changed)].into();
+    let rows = |changed: f64| [(counter::ROWS_UPDATED.to_owned(), changed)].into();
     let nodes = [("a", due), ("b", due), ("c", due * share)];
     let changed = nodes.map(|(node, changed)| (node.to_owned(), rows(changed)));
     measurement.status = changed.into();

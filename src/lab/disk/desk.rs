@@ -101,17 +101,17 @@ impl Desk {
     pub fn heard_from_peer(&self, reign: u64, event: Event) {
         if self.calls().reigns == reign {
             self.heard(event);
-        } else if let Event::Connected { line, .. } = event {
-            line.hang_up();
+        } else if let Event::Connected { sender, .. } = event {
+            sender.hang_up();
         }
     }
 
     /// Something happened on a connection.
     pub fn heard(&self, event: Event) {
         match event {
-            Event::Connected { link, line } => {
+            Event::Connected { link, sender } => {
                 punctual::take_priority();
-                self.with(|engine| ((), engine.connected(now(), link, Box::new(line))));
+                self.with(|engine| ((), engine.connected(now(), link, Box::new(sender))));
             }
             Event::Heard { link, message } => {
                 self.with(|engine| ((), engine.heard(now(), link, message)));

@@ -126,7 +126,7 @@ impl<R> Engine<R> {
         if self.is_frozen || !self.is_within(&request) {
             self.fail(reply);
         } else if self.member.is_some() {
-            self.submit_to_seat(now, request, reply);
+            self.submit_to_role(now, request, reply);
         } else {
             self.take(now, request, reply);
         }

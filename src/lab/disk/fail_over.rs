@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::copies::promote::{Survey, choose, next_generation};
 use super::handle::Volume;
-use super::replica::{Group, Remembered};
+use super::replica::{CopySet, Remembered};
 use crate::error::{Result, breakdown};
 
 /// Who leads now, and how that was found.
@@ -31,7 +31,7 @@ pub struct Takeover {
 /// A breakdown that says why none may take over, or what failed. Promises hold all the same.
 pub fn fail_over(
     survivors: &[&Volume],
-    group: &Group,
+    group: &CopySet,
     remembered: Remembered,
     limit: Duration,
 ) -> Result<Takeover> {

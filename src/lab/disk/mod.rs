@@ -38,5 +38,5 @@ pub use counters::VolumeCounters;
 pub use fail_over::{Takeover, fail_over};
 pub use handle::{Volume, VolumeSpec};
 pub use needs::{check_room, missing};
-pub use replica::{Group, Lead, Remembered, Standing};
+pub use replica::{CopySet, Lead, Remembered, Standing};
 pub use store::CutReport;

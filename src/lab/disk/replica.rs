@@ -18,7 +18,7 @@ pub const UNANSWERED_BYTES_MAX: u64 = 256 << 20;
 
 /// Where all copies of a volume are, and what they are held to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct CopySet {
     /// [`Terms::peers`] is one less than there are members.
     pub terms: Terms,
     /// Where each copy listens ([`super::Volume::address`]): the head's own, and those out of reach
@@ -77,7 +77,7 @@ pub struct Remembered {
     pub is_forced: bool,
 }
 
-impl Group {
+impl CopySet {
     /// For the member at `own` to lead in that generation; not alone.
     pub fn lead(&self, own: SocketAddr, generation: u64, is_new: bool, limit: Duration) -> Lead {
         let others = self.members.iter().filter(|member| **member != own);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_head_calls_all_others() {
         let members = [1, 2, 3].map(|last| SocketAddr::from(([198, 18, 0, last], COPY_PORT)));
-        let group = Group {
+        let group = CopySet {
             terms: Terms {
                 volume: 7,
                 peers: 2,

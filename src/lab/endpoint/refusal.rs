@@ -160,13 +160,13 @@ mod tests {
         }
     }
 
-    fn told(error: SqlError) -> (u8, String) {
+    fn refusal_of(error: SqlError) -> (u8, String) {
         let error = refused(&access(), "run `X`", &error);
         assert!(!error.to_string().contains("s3cret"));
         (error.exit_code(), error.to_string())
     }
 
-    fn said(code: u16, message: &str) -> SqlError {
+    fn server_error(code: u16, message: &str) -> SqlError {
         SqlError::MySqlError(MySqlError {
             state: "HY000".into(),
             message: message.into(),
@@ -184,10 +184,10 @@ mod tests {
     #[test]
     fn what_the_user_can_mend_is_a_mistake() {
         for (error, part) in [
-            (said(1045, "Access denied"), "ACKLAB_PASSWORD"),
-            (said(1044, "Access denied to database"), "GRANT"),
+            (server_error(1045, "Access denied"), "ACKLAB_PASSWORD"),
+            (server_error(1044, "Access denied to database"), "GRANT"),
             (
-                said(1290, "running with the --read-only option"),
+                server_error(1290, "running with the --read-only option"),
                 "is read-only",
             ),
             (
@@ -197,7 +197,7 @@ mod tests {
             (distrust(CertificateError::UnknownIssuer), "ca = \"FILE\""),
             (distrust(CertificateError::NotValidForName), "is not whom"),
         ] {
-            let (code, text) = told(error);
+            let (code, text) = refusal_of(error);
             assert!(
                 code == 2 && text.contains(part) && text.contains("db:3306"),
                 "{text}"
@@ -210,7 +210,7 @@ mod tests {
         let documented = include_str!("../../../docs/study.md");
         let shown = format!("`{PRIVILEGES}` on `` {DATABASES} ``");
         assert!(documented.contains(&shown), "{shown}");
-        let (_, text) = told(said(1142, "CREATE command denied"));
+        let (_, text) = refusal_of(server_error(1142, "CREATE command denied"));
         let grant = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX ON `acklab\\_%`.*";
         assert!(
             text.contains(&format!("{grant} and nothing else")),
@@ -222,15 +222,15 @@ mod tests {
     fn the_rest_is_a_breakdown() {
         let lost = io::Error::new(io::ErrorKind::ConnectionReset, "reset by peer");
         for (error, part) in [
-            (said(1040, "Too many connections"), "Too many"),
+            (server_error(1040, "Too many connections"), "Too many"),
             (
-                said(1290, "running with the --secure-file-priv option"),
+                server_error(1290, "running with the --secure-file-priv option"),
                 "secure-file",
             ),
             (SqlError::IoError(lost), "reset by peer"),
             (distrust(CertificateError::Expired), "renewed"),
         ] {
-            let (code, text) = told(error);
+            let (code, text) = refusal_of(error);
             assert!(
                 code == 4 && text.contains(part) && text.contains("db:3306"),
                 "{text}"

@@ -1,21 +1,18 @@
 //! The parent's side of the switch.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::error::{Breakdown, Error, Result, Tried, breakdown};
+use crate::error::{Result, breakdown};
+use crate::lab::child::{Child, Manner};
 use crate::lab::netns::Netns;
 
 use super::probe::{Probe, median};
@@ -23,10 +20,7 @@ use super::wire::{Arguments, PortArgument, Reply, Request};
 use super::{LinkSetting, PairSetting, SwitchCounters};
 
 /// The switch answers within a millisecond unless it is stopped or starved.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the switch may take to end once told to; then it is killed.
-const END_TIMEOUT: Duration = Duration::from_secs(2);
-const LOG_LINES: usize = 10;
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Echoes whose median gives the floor (after some that let the switch learn how late it wakes up),
 /// the time between them, and the delay they get.
 const FLOOR_ECHOES: usize = 101;
@@ -62,7 +56,7 @@ impl Default for SwitchOptions {
 }
 
 /// A running switch. It ends when this is dropped, and also when this process dies in any way: it
-/// sees the end of its control socket.
+/// sees the end of its input.
 #[derive(Debug)]
 pub struct Switch {
     pid: u32,
@@ -73,9 +67,6 @@ pub struct Switch {
 #[derive(Debug)]
 struct Inner {
     child: Child,
-    /// `None` once the switch has been told to end.
-    control: Option<BufReader<UnixStream>>,
-    log: File,
     addresses: BTreeMap<String, Ipv4Addr>,
     settings: Vec<PairSetting>,
     floor: Duration,
@@ -95,15 +86,13 @@ impl Switch {
     /// A breakdown with the switch's last words if it does not come up.
     pub fn start_with(options: &SwitchOptions, nodes: Vec<LinkNode>) -> Result<Switch> {
         let tried = "start the link switch";
-        let mut inner = Inner::spawn(options, &nodes).tried(|| tried.to_owned())?;
-        let Reply::Ready(notes) = inner.ask(tried, &Request::Hello)? else {
-            return Err(breakdown(
-                tried,
-                "it answered something else than that it is ready",
-            ));
+        let mut inner = Inner::spawn(options, &nodes)?;
+        let notes = match inner.ask(tried, &Request::Hello)? {
+            Reply::Ready(notes) => notes,
+            other => return Err(inner.child.unexpected(tried, &other)),
         };
         Ok(Switch {
-            pid: inner.child.id(),
+            pid: inner.child.pid(),
             notes,
             inner: Mutex::new(inner),
         })
@@ -129,12 +118,11 @@ impl Switch {
 
     /// All that was counted since the start.
     pub fn counters(&self) -> Result<SwitchCounters> {
-        match self
-            .lock()
-            .ask("read the link counters", &Request::Counters)?
-        {
+        let tried = "read the link counters";
+        let mut inner = self.lock();
+        match inner.ask(tried, &Request::Counters)? {
             Reply::Counters(counters) => Ok(counters),
-            other => Err(breakdown("read the link counters", format!("{other:?}"))),
+            other => Err(inner.child.unexpected(tried, &other)),
         }
     }
 
@@ -174,27 +162,20 @@ impl Switch {
 }
 
 impl Inner {
-    fn spawn(options: &SwitchOptions, nodes: &[LinkNode]) -> io::Result<Inner> {
-        let (ours, theirs) = UnixStream::pair()?;
-        ours.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-        ours.set_write_timeout(Some(ANSWER_TIMEOUT))?;
-        let log = File::from(memfd_create("acklab-switch-log", MFdFlags::MFD_CLOEXEC)?);
-        let arguments = arguments(options.seed, &theirs, nodes);
+    fn spawn(options: &SwitchOptions, nodes: &[LinkNode]) -> Result<Inner> {
+        let arguments = arguments(options.seed, nodes);
         let mut command = Command::new(&options.program);
-        command
-            .arg0("acklab")
-            .arg("switch")
-            .args(arguments.to_words())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log.try_clone()?)
-            // A Ctrl-C at the terminal is for acklab, which then takes its time to finish.
-            .process_group(0);
-        inherit(&mut command, inherited(&arguments));
+        command.arg0("acklab").arg("switch");
+        command.args(arguments.to_words());
+        let tuns = arguments.ports.iter().map(|port| port.tun);
+        inherit(&mut command, tuns.collect());
+        let manner = Manner {
+            name: "the link switch".to_owned(),
+            answer_limit: Some(ANSWER_LIMIT),
+            ends_itself: true,
+        };
         Ok(Inner {
-            child: command.spawn()?,
-            control: Some(BufReader::new(ours)),
-            log,
+            child: Child::spawn(command, manner)?,
             addresses: nodes
                 .iter()
                 .map(|node| (node.name.clone(), node.address))
@@ -243,87 +224,14 @@ impl Inner {
     }
 
     fn ask(&mut self, tried: &str, request: &Request) -> Result<Reply> {
-        match self.converse(request) {
-            Ok(Reply::Refused(reason)) => Err(breakdown(tried, reason)),
-            Ok(reply) => Ok(reply),
-            Err(error) => Err(self.explain(tried, &error)),
+        match self.child.ask(tried, request)? {
+            Reply::Refused(reason) => Err(breakdown(tried, reason)),
+            reply => Ok(reply),
         }
-    }
-
-    fn converse(&mut self, request: &Request) -> io::Result<Reply> {
-        let ended = || io::Error::other("the switch has ended");
-        let control = self.control.as_mut().ok_or_else(ended)?;
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        control.get_mut().write_all(&line)?;
-        let mut answer = String::new();
-        if control.read_line(&mut answer)? == 0 {
-            return Err(ended());
-        }
-        Ok(serde_json::from_str(&answer)?)
-    }
-
-    /// What became of a switch that did not answer. It is ended if it still runs: a late answer
-    /// would be taken for the answer to the next request.
-    fn explain(&mut self, tried: &str, error: &io::Error) -> Error {
-        let pid = self.child.id();
-        let is_silent = matches!(
-            error.kind(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-        );
-        let patience = if is_silent {
-            Duration::ZERO
-        } else {
-            END_TIMEOUT
-        };
-        let status = match self.end(patience) {
-            _ if is_silent => format!("no answer in {} s", ANSWER_TIMEOUT.as_secs()),
-            Some(status) => format!("it has ended, {status}"),
-            None => error.to_string(),
-        };
-        Error::from(Breakdown {
-            tried: tried.to_owned(),
-            status: format!("the link switch (process {pid}): {status}"),
-            log: self.last_words(),
-        })
-    }
-
-    /// Ends the switch if it still runs, in the end by force, and reaps it.
-    fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
-        self.control = None;
-        let deadline = Instant::now() + patience;
-        while Instant::now() < deadline {
-            match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                Ok(Some(status)) => return Some(status),
-                Err(_) => return None,
-            }
-        }
-        let _ = self.child.kill();
-        self.child.wait().ok()
-    }
-
-    fn last_words(&mut self) -> Vec<String> {
-        let mut text = String::new();
-        let read = self.log.seek(SeekFrom::Start(0));
-        if read
-            .and_then(|_| self.log.read_to_string(&mut text))
-            .is_err()
-        {
-            return Vec::new();
-        }
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines[lines.len().saturating_sub(LOG_LINES)..].to_vec()
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.end(END_TIMEOUT);
-    }
-}
-
-fn arguments(seed: u64, control: &UnixStream, nodes: &[LinkNode]) -> Arguments {
+fn arguments(seed: u64, nodes: &[LinkNode]) -> Arguments {
     let port = |node: &LinkNode| PortArgument {
         name: node.name.clone(),
         address: node.address,
@@ -331,14 +239,8 @@ fn arguments(seed: u64, control: &UnixStream, nodes: &[LinkNode]) -> Arguments {
     };
     Arguments {
         seed,
-        control: control.as_raw_fd(),
         ports: nodes.iter().map(port).collect(),
     }
-}
-
-fn inherited(arguments: &Arguments) -> Vec<RawFd> {
-    let tuns = arguments.ports.iter().map(|port| port.tun);
-    tuns.chain([arguments.control]).collect()
 }
 
 /// Leaves these files, and no others, open in the command's program. They stay close-on-exec in

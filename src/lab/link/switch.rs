@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
+use libc::STDIN_FILENO;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -25,7 +26,7 @@ const REVIEW_INTERVAL_NS: u64 = 200_000_000;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the switch as told by `words` (see [`Arguments`]), with the files named there inherited.
-/// Returns when the parent has closed the control socket.
+/// Its input is a socket, over which it answers too. Returns when the parent has closed that.
 ///
 /// # Errors
 /// A breakdown if the files are not what they should be, or a device fails.
@@ -35,7 +36,7 @@ pub fn serve(words: &[String]) -> Result<()> {
         .ok_or_else(|| breakdown(tried(), "it is started by acklab itself, not by hand"))?;
     let ports = arguments.ports.into_iter().map(adopt_port);
     let ports: Vec<Port> = ports.collect::<io::Result<_>>().tried(tried)?;
-    let control = UnixStream::from(adopt(arguments.control).tried(tried)?);
+    let control = UnixStream::from(adopt(STDIN_FILENO).tried(tried)?);
     control.set_nonblocking(true).tried(tried)?;
     control
         .set_write_timeout(Some(ANSWER_TIMEOUT))

@@ -31,11 +31,10 @@ pub enum Reply {
     Refused(String),
 }
 
-/// The switch's command line: `[seed, control, name=address=fd…]`.
+/// The switch's command line: `[seed, name=address=fd…]`. Its parent is at its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arguments {
     pub seed: u64,
-    pub control: RawFd,
     pub ports: Vec<PortArgument>,
 }
 
@@ -51,20 +50,15 @@ impl Arguments {
     /// As the words of a command line.
     pub fn to_words(&self) -> Vec<String> {
         let port = |p: &PortArgument| format!("{}={}={}", p.name, p.address, p.tun);
-        let first = [self.seed.to_string(), self.control.to_string()];
-        first
-            .into_iter()
-            .chain(self.ports.iter().map(port))
-            .collect()
+        let seed = std::iter::once(self.seed.to_string());
+        seed.chain(self.ports.iter().map(port)).collect()
     }
 
     /// Back from words; `None` if they are none of ours.
     pub fn parse(words: &[String]) -> Option<Arguments> {
-        let (seed, rest) = words.split_first()?;
-        let (control, ports) = rest.split_first()?;
+        let (seed, ports) = words.split_first()?;
         Some(Arguments {
             seed: seed.parse().ok()?,
-            control: control.parse().ok()?,
             ports: ports.iter().map(|w| parse_port(w)).collect::<Option<_>>()?,
         })
     }
@@ -93,11 +87,10 @@ mod tests {
         };
         let arguments = Arguments {
             seed: 7,
-            control: 4,
             ports: vec![port],
         };
         let words = arguments.to_words();
-        assert_eq!(words, ["7", "4", "n=1=198.18.0.1=5"]);
+        assert_eq!(words, ["7", "n=1=198.18.0.1=5"]);
         assert_eq!(Arguments::parse(&words), Some(arguments));
     }
 
@@ -105,8 +98,8 @@ mod tests {
     fn other_words_are_refused() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(Arguments::parse(&[]), None);
-        assert_eq!(Arguments::parse(&words("7")), None);
-        assert_eq!(Arguments::parse(&words("7 4 a=198.18.0.1")), None);
-        assert_eq!(Arguments::parse(&words("7 4 a=localhost=3")), None);
+        assert_eq!(Arguments::parse(&words("seven")), None);
+        assert_eq!(Arguments::parse(&words("7 a=198.18.0.1")), None);
+        assert_eq!(Arguments::parse(&words("7 a=localhost=3")), None);
     }
 }

@@ -6,7 +6,7 @@ use super::{READY_LIMIT, replication};
 use crate::error::{Result, breakdown};
 use crate::lab::disk::copies::Terms;
 use crate::lab::disk::replica::UNANSWERED_BYTES_MAX;
-use crate::lab::disk::{Group, Volume, VolumeSpec};
+use crate::lab::disk::{CopySet, Volume, VolumeSpec};
 use crate::study::mode::COPY_TIMEOUT;
 use crate::study::{Mode, ModeSpec, WhenShort};
 
@@ -25,12 +25,12 @@ pub fn make_disks(lab: &mut Lab, specs: Vec<VolumeSpec>) -> Result<()> {
 }
 
 /// Where the copies are, and what the lab's mode holds them to.
-pub fn group(lab: &Lab) -> Result<Group> {
+pub fn group(lab: &Lab) -> Result<CopySet> {
     let Some(mode) = &lab.spec.copied else {
         return Err(breakdown("find the copies of a volume", "there are none"));
     };
     let address = |i| lab.volume(i)?.address();
-    Ok(Group {
+    Ok(CopySet {
         terms: terms(mode, lab.nodes.len(), lab.spec.seed),
         members: (0..lab.nodes.len()).map(address).collect::<Result<_>>()?,
     })

@@ -8,13 +8,13 @@ mod replication;
 
 use std::time::{Duration, Instant};
 
-use super::disk::{Group, VolumeSpec};
+use super::disk::{CopySet, VolumeSpec};
 use super::lab::Lab;
 use super::node::pause;
 use super::options::Settings;
 use crate::error::{Result, breakdown};
+use crate::study::ModeSpec;
 use crate::study::mode::Family;
-use crate::study::{Mode, ModeSpec};
 
 /// How long a mode may take until it is ready.
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -54,7 +54,7 @@ pub(super) fn make_copies(lab: &mut Lab, specs: Vec<VolumeSpec>) -> Result<()> {
 }
 
 /// Where the copies of its volume are, and what its mode holds them to.
-pub(super) fn group_of_copies(lab: &Lab) -> Result<Group> {
+pub(super) fn group_of_copies(lab: &Lab) -> Result<CopySet> {
     copies::group(lab)
 }
 
@@ -117,18 +117,4 @@ pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool>
 /// Waits until replica `i` has applied all that it has received from a source that may be gone.
 pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     replication::apply_received(lab, i, limit)
-}
-
-/// What the writer's own counters tell of a semi-synchronous source that went on asynchronously:
-/// commits that nobody acknowledged, as the name of a status counter.
-pub fn downgrade_counters(lab: &Lab, mode: &Mode) -> Vec<String> {
-    match mode {
-        Mode::Semisync { .. } => {
-            let prefix = lab.program.dialect().word("semisync_status");
-            ["no_tx", "no_times"]
-                .map(|name| format!("{prefix}_{name}"))
-                .into()
-        }
-        _ => Vec::new(),
-    }
 }

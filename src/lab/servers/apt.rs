@@ -9,7 +9,7 @@ use crate::error::{Breakdown, Result, Tried, breakdown};
 
 /// One line of a source list: mirror, suite, component.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
+struct SourceLine {
     site: String,
     suite: String,
 }
@@ -50,7 +50,7 @@ pub fn fetch(
 }
 
 /// The mirror lines for a suite, taken from the machine's own configuration.
-fn source_lines(suite: &str) -> Result<Vec<Line>> {
+fn source_lines(suite: &str) -> Result<Vec<SourceLine>> {
     let mut command = Command::new("apt-get");
     command.args([
         "indextargets",
@@ -71,7 +71,7 @@ fn source_lines(suite: &str) -> Result<Vec<Line>> {
     Ok(if suite == "own" {
         own
     } else {
-        vec![Line {
+        vec![SourceLine {
             suite: suite.into(),
             ..main
         }]
@@ -86,14 +86,14 @@ fn codename(os_release: &str) -> String {
 }
 
 /// The machine's own suite first, then its updates and security suites.
-fn own_lines(targets: &str, codename: &str) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn own_lines(targets: &str, codename: &str) -> Vec<SourceLine> {
+    let mut lines: Vec<SourceLine> = Vec::new();
     for target in targets.lines() {
         let fields: Vec<&str> = target.split_whitespace().collect();
         let [site, suite, "main"] = fields[..] else {
             continue;
         };
-        let line = Line {
+        let line = SourceLine {
             site: site.into(),
             suite: suite.into(),
         };
@@ -105,7 +105,7 @@ fn own_lines(targets: &str, codename: &str) -> Vec<Line> {
     lines
 }
 
-fn write_state(work: &Path, lines: &[Line]) -> Result<()> {
+fn write_state(work: &Path, lines: &[SourceLine]) -> Result<()> {
     for folder in ["lists/partial", "archives/partial", "root"] {
         let path = work.join(folder);
         fs::create_dir_all(&path).tried(|| format!("make {}", path.display()))?;
@@ -116,7 +116,7 @@ fn write_state(work: &Path, lines: &[Line]) -> Result<()> {
     } else {
         String::new()
     };
-    let row = |line: &Line| format!("deb {signed}{} {} main\n", line.site, line.suite);
+    let row = |line: &SourceLine| format!("deb {signed}{} {} main\n", line.site, line.suite);
     let text: String = lines.iter().map(row).collect();
     fs::write(work.join("status"), "").tried(|| "write an empty dpkg status".into())?;
     fs::write(work.join("sources.list"), text).tried(|| "write a source list".into())

@@ -148,7 +148,7 @@ struct Can {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Terms {
+struct PinnedSettings {
     #[serde(flatten)]
     scope: Scope,
     why: String,
@@ -175,7 +175,7 @@ pub struct Catalogue {
     pub proxies: Vec<ProxyEntry>,
     layout: Vec<Layout>,
     can: Vec<Can>,
-    terms: Vec<Terms>,
+    terms: Vec<PinnedSettings>,
     words: Vec<Words>,
 }
 
@@ -238,7 +238,11 @@ impl Catalogue {
         triples(rows.filter(|row| !row.lab_only))
     }
 
-    fn rows_of_terms(&self, flavour: Flavour, version: &Version) -> impl Iterator<Item = &Terms> {
+    fn rows_of_terms(
+        &self,
+        flavour: Flavour,
+        version: &Version,
+    ) -> impl Iterator<Item = &PinnedSettings> {
         let rows = self.terms.iter();
         rows.filter(move |row| row.scope.holds(flavour, version))
     }
@@ -261,7 +265,7 @@ impl Catalogue {
 }
 
 /// Name, value and reason of each variable.
-fn triples<'t>(rows: impl Iterator<Item = &'t Terms>) -> Vec<(String, String, String)> {
+fn triples<'t>(rows: impl Iterator<Item = &'t PinnedSettings>) -> Vec<(String, String, String)> {
     rows.flat_map(|row| {
         let pairs = row.variables.iter();
         pairs.map(|(name, value)| (name.clone(), value.clone(), row.why.clone()))

@@ -11,15 +11,31 @@ const MORE_RESULTS_EXIST: u16 = 0x0008;
 /// More than any OK or ERR packet needs to be read.
 const KEEP: usize = 1024;
 
+/// What a server's error is, but for its text: small, since each one passes by here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// The server's own number of it.
+    pub number: u16,
+    sqlstate: Option<[u8; 5]>,
+}
+
+impl Failure {
+    /// Its SQLSTATE; empty where the server told none.
+    pub fn sqlstate(&self) -> &str {
+        let told = self.sqlstate.as_ref().map(|five| std::str::from_utf8(five));
+        told.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Well, having changed this many rows.
     Well { changed_rows: u64 },
     /// A statement is prepared under this id.
     Prepared { id: u32 },
-    /// With an error of the server.
-    Failed { code: u16, text: String },
+    /// With an error of the server, whose text is [`Answer::message`].
+    Failed(Failure),
     /// With something that is not MySQL's protocol.
     Garbled,
 }
@@ -51,6 +67,8 @@ struct Reading {
     deprecate_eof: bool,
     changed_rows: u64,
     prepared_id: u32,
+    /// Of the last error; kept for the next one, so that errors allocate nothing.
+    message: Vec<u8>,
 }
 
 impl Answer {
@@ -63,6 +81,7 @@ impl Answer {
                 deprecate_eof,
                 changed_rows: 0,
                 prepared_id: 0,
+                message: Vec::new(),
             },
         }
     }
@@ -76,6 +95,11 @@ impl Answer {
     /// The next answer is one to the preparation of a statement.
     pub fn expect_prepared(&mut self) {
         self.reading.phase = Phase::PrepareFirst;
+    }
+
+    /// The text of the last error.
+    pub fn message(&self) -> String {
+        text(&self.reading.message)
     }
 
     /// Reads a piece; tells how the command ended once its answer is whole.
@@ -101,7 +125,7 @@ impl Reading {
             return Some(Ended::Garbled);
         };
         if first == ERR {
-            return Some(failed(packet.head));
+            return Some(self.failed(packet.head));
         }
         match self.phase {
             Phase::First => self.first(first, packet),
@@ -120,6 +144,15 @@ impl Reading {
                 packets: packets - 1,
             }),
         }
+    }
+
+    fn failed(&mut self, head: &[u8]) -> Ended {
+        let Some((failure, message)) = failure(head) else {
+            return Ended::Garbled;
+        };
+        self.message.clear();
+        self.message.extend_from_slice(message);
+        Ended::Failed(failure)
     }
 
     fn go(&mut self, phase: Phase) -> Option<Ended> {
@@ -200,21 +233,24 @@ impl Reading {
     }
 }
 
-/// ERR: code, `#` and five bytes of SQL state, text.
-pub fn failed(head: &[u8]) -> Ended {
-    let Some(code) = head.get(1..3) else {
-        return Ended::Garbled;
+/// ERR: number, `#` and five bytes of SQLSTATE where the server tells it, text. `None`: no such
+/// packet.
+pub fn failure(head: &[u8]) -> Option<(Failure, &[u8])> {
+    let (number, rest) = head.get(1..)?.split_first_chunk::<2>()?;
+    let number = u16::from_le_bytes(*number);
+    let told = rest
+        .strip_prefix(b"#")
+        .and_then(<[u8]>::split_first_chunk::<5>);
+    let (sqlstate, message) = match told {
+        Some((sqlstate, message)) => (Some(*sqlstate), message),
+        None => (None, rest),
     };
-    let rest = &head[3..];
-    let text = if rest.first() == Some(&b'#') {
-        rest.get(6..).unwrap_or_default()
-    } else {
-        rest
-    };
-    Ended::Failed {
-        code: u16::from_le_bytes([code[0], code[1]]),
-        text: String::from_utf8_lossy(text).into_owned(),
-    }
+    Some((Failure { number, sqlstate }, message))
+}
+
+/// What a server wrote, whatever its bytes are.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A length-encoded integer and what follows it.
@@ -317,23 +353,42 @@ mod tests {
     }
 
     #[test]
-    fn errors_carry_the_servers_code() {
+    fn errors_carry_number_state_and_text() {
         let error = b"\xff\x26\x04#23000Duplicate entry";
-        let expected = Ended::Failed {
-            code: 1062,
-            text: "Duplicate entry".to_owned(),
-        };
+        let expected = Ended::Failed(Failure {
+            number: 1062,
+            sqlstate: Some(*b"23000"),
+        });
         assert_eq!(ended(true, false, &[error]), expected);
-        assert_eq!(
-            ended(true, false, &[&[1], b"def", b"\x01x", error]),
-            expected
-        );
+        let late: [&[u8]; 4] = [&[1], b"def", b"\x01x", error];
+        assert_eq!(ended(true, false, &late), expected);
         assert_eq!(ended(true, true, &[error]), expected);
-        let early = Ended::Failed {
-            code: 1040,
-            text: "Too many connections".to_owned(),
-        };
-        assert_eq!(failed(b"\xff\x10\x04Too many connections"), early);
+        let (early, message) = failure(b"\xff\x10\x04Too many connections").unwrap();
+        assert_eq!((early.number, early.sqlstate()), (1040, ""));
+        assert_eq!(text(message), "Too many connections");
+        assert_eq!(failure(b"\xff\x10"), None);
+    }
+
+    #[test]
+    fn each_error_has_its_own_text() {
+        let mut answer = Answer::new(true);
+        for (packet, state, message) in [
+            (
+                &b"\xff\xbd\x04#40001Deadlock found"[..],
+                "40001",
+                "Deadlock found",
+            ),
+            (b"\xff\x05\x05#70100Late\xff", "70100", "Late\u{fffd}"),
+        ] {
+            answer.expect_result();
+            let Some(Ended::Failed(failure)) = answer.feed(&packets(&[packet])) else {
+                panic!("no error");
+            };
+            assert_eq!(
+                (failure.sqlstate(), &answer.message()[..]),
+                (state, message)
+            );
+        }
     }
 
     #[test]

@@ -9,9 +9,10 @@ use mysql_common::packets::{
 };
 use mysql_common::proto::MySerialize;
 
-use super::answer::{Ended, failed};
+use super::answer::{failure, text};
 use super::frame::{Packet, begin_packet, finish_packet};
 use crate::lab::endpoint::Secret;
+use crate::record::server_errors::ServerError;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 /// Where the client's collation stands in a framed answer to the greeting, `HandshakeResponse41`
@@ -57,11 +58,8 @@ pub enum Step {
     Done {
         deprecate_eof: bool,
     },
-    /// Refused, by the server (its code) or because it speaks otherwise (0).
-    Refused {
-        code: u16,
-        text: String,
-    },
+    /// Refused, by the server or because it speaks otherwise.
+    Refused(ServerError),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +95,12 @@ impl Login {
         let reply = packet.sequence.wrapping_add(1);
         match packet.head.first() {
             None => refused("an empty packet during login"),
-            Some(&ERR) => match failed(packet.head) {
-                Ended::Failed { code, text } => Step::Refused { code, text },
-                _ => refused("a broken error packet during login"),
+            Some(&ERR) => match failure(packet.head) {
+                Some((failure, message)) => {
+                    let (number, sqlstate) = (failure.number, failure.sqlstate());
+                    Step::Refused(ServerError::one(number, sqlstate, text(message)))
+                }
+                None => refused("a broken error packet during login"),
             },
             Some(_) if self.stage == Stage::Greeting => self.greeting(account, packet, reply),
             Some(&OK) => Step::Done {
@@ -225,10 +226,7 @@ fn wanted(account: &Account) -> CapabilityFlags {
 }
 
 fn refused(text: &str) -> Step {
-    Step::Refused {
-        code: 0,
-        text: text.to_owned(),
-    }
+    Step::Refused(ServerError::lost(text))
 }
 
 fn framed(sequence: u8, payload: &impl MySerialize) -> Vec<u8> {
@@ -251,6 +249,7 @@ mod tests {
     use mysql_common::scramble::{scramble_native, scramble_sha256};
 
     use super::*;
+    use crate::record::server_errors::LOST_CONNECTION;
 
     /// Where the upper half of the capabilities stands in a greeting of version `9.9.9`: behind
     /// protocol, version, id, nonce, zero, lower half, collation and status.
@@ -425,10 +424,11 @@ mod tests {
         let expected = Step::Send(framed_bytes(3, &proof));
         assert_eq!(feed(&mut login, &account, 2, &request), expected);
         let unknown = b"\xfeauth_gssapi\0x\0";
-        let Step::Refused { code: 0, text } = feed(&mut login, &account, 2, unknown) else {
+        let Step::Refused(error) = feed(&mut login, &account, 2, unknown) else {
             panic!("an unknown plugin was taken");
         };
-        assert!(text.contains("auth_gssapi"), "{text}");
+        assert_eq!(error.number, LOST_CONNECTION);
+        assert!(error.message.contains("auth_gssapi"), "{error}");
     }
 
     #[test]
@@ -438,13 +438,14 @@ mod tests {
             &mut Login::default(),
             &account,
             0,
-            b"\xff\x10\x04Too many connections",
+            b"\xff\x10\x04#08004Too many connections",
         );
-        let text = "Too many connections".to_owned();
-        assert_eq!(step, Step::Refused { code: 1040, text });
+        let error = ServerError::one(1040, "08004", "Too many connections".to_owned());
+        assert_eq!(step, Step::Refused(error));
         for garbage in [&[][..], &[10, 1, 2], &[7; 80]] {
             let step = feed(&mut Login::default(), &account, 0, garbage);
-            assert!(matches!(step, Step::Refused { code: 0, .. }), "{step:?}");
+            let is_ours = |error: &ServerError| error.number == LOST_CONNECTION;
+            assert!(matches!(&step, Step::Refused(e) if is_ours(e)), "{step:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Plan, Script, ScriptBuilder, SessionState, Source, UniqueNumbers};
+use super::{Script, ScriptBuilder, SessionState, Source, TransactionPlan, UniqueNumbers};
 use crate::error::{Result, breakdown};
 use crate::load::keys::Draws;
 use crate::study::Statement;
@@ -114,7 +114,7 @@ fn quoted_length(rest: &[u8], quote: u8) -> usize {
 }
 
 impl Source for Custom {
-    fn draw(&self, session: &mut SessionState, plan: &mut Plan) {
+    fn draw(&self, session: &mut SessionState, plan: &mut TransactionPlan) {
         let planned = self.pick(&mut session.draws);
         plan.is_explicit = planned.statements.len() > 1;
         if plan.is_explicit {
@@ -144,7 +144,7 @@ impl Custom {
         &self.transactions[index]
     }
 
-    fn parameter(&self, parameter: &Parameter, draws: &mut Draws, plan: &mut Plan) {
+    fn parameter(&self, parameter: &Parameter, draws: &mut Draws, plan: &mut TransactionPlan) {
         match parameter {
             Parameter::Integer { min, max } => plan.int(draws.uniform(*min, *max)),
             Parameter::Key { min, max } => plan.int(draws.special(*min, *max)),

@@ -41,7 +41,7 @@ pub struct Script {
 /// Draws transactions.
 pub trait Source {
     /// Fills `plan`, which is empty, with the next transaction of this session.
-    fn draw(&self, session: &mut SessionState, plan: &mut Plan);
+    fn draw(&self, session: &mut SessionState, plan: &mut TransactionPlan);
 
     /// How far `unique` parameters have counted.
     fn unique_next(&self) -> u64 {
@@ -58,7 +58,7 @@ pub struct SessionState {
 
 /// One transaction, to be run statement by statement.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct TransactionPlan {
     steps: Vec<PlannedStep>,
     values: Vec<PlannedValue>,
     bytes: Vec<u8>,
@@ -78,7 +78,7 @@ enum PlannedValue {
     Text(Range<usize>),
 }
 
-impl Plan {
+impl TransactionPlan {
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
         self.steps.clear();
@@ -244,7 +244,7 @@ pub(crate) mod testing {
             draws: Draws::new(seed, 0),
             position: 0,
         };
-        let mut plan = Plan::default();
+        let mut plan = TransactionPlan::default();
         let mut next = || {
             plan.clear();
             script.source.draw(&mut session, &mut plan);
@@ -256,7 +256,7 @@ pub(crate) mod testing {
         (0..count).map(|_| next()).collect()
     }
 
-    fn sql(script: &Script, plan: &Plan, step: usize) -> String {
+    fn sql(script: &Script, plan: &TransactionPlan, step: usize) -> String {
         let template = &script.statements[plan.statement(step)];
         let values: Vec<Value> = plan.values(step).collect();
         assert_eq!(values.len() + 1, template.pieces.len(), "{template:?}");
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn plans_keep_the_values_of_each_statement_apart() {
-        let mut plan = Plan::default();
+        let mut plan = TransactionPlan::default();
         plan.step(3);
         plan.int(1);
         plan.step(4);

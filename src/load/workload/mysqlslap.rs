@@ -1,6 +1,6 @@
 //! mysqlslap's five auto-generated loads, as docs/mysqlslap.md found them in its query log.
 
-use super::{Plan, Script, ScriptBuilder, SessionState, Source};
+use super::{Script, ScriptBuilder, SessionState, Source, TransactionPlan};
 use crate::load::keys::Draws;
 use crate::study::{MysqlslapLoad, Workload};
 
@@ -180,7 +180,7 @@ struct List {
 }
 
 impl Source for List {
-    fn draw(&self, session: &mut SessionState, plan: &mut Plan) {
+    fn draw(&self, session: &mut SessionState, plan: &mut TransactionPlan) {
         let index = session.position as usize % self.has_id.len();
         plan.step(index);
         if !self.has_id[index] {

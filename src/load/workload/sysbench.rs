@@ -1,7 +1,7 @@
 //! sysbench 1.0.20's eight OLTP loads: tables, statements and transactions as its
 //! `oltp_common.lua` and `oltp_*.lua` make them with their default options.
 
-use super::{Plan, Script, ScriptBuilder, SessionState, Source};
+use super::{Script, ScriptBuilder, SessionState, Source, TransactionPlan};
 use crate::load::keys::Draws;
 use crate::study::SysbenchLoad;
 
@@ -158,7 +158,7 @@ fn table_statements(
 }
 
 impl Source for Oltp {
-    fn draw(&self, session: &mut SessionState, plan: &mut Plan) {
+    fn draw(&self, session: &mut SessionState, plan: &mut TransactionPlan) {
         use SysbenchLoad::*;
         let draws = &mut session.draws;
         plan.is_explicit = has_transaction(self.load);
@@ -194,7 +194,7 @@ impl Oltp {
         draws.special(1, self.table_size)
     }
 
-    fn point_selects(&self, draws: &mut Draws, plan: &mut Plan, count: u32) {
+    fn point_selects(&self, draws: &mut Draws, plan: &mut TransactionPlan, count: u32) {
         let table = self.table(draws);
         for _ in 0..count {
             plan.step(table.point_select);
@@ -202,7 +202,7 @@ impl Oltp {
         }
     }
 
-    fn reads(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn reads(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         self.point_selects(draws, plan, POINT_SELECTS);
         for range in 0..4 {
             let statement = self.table(draws).ranges[range];
@@ -213,7 +213,7 @@ impl Oltp {
         }
     }
 
-    fn writes(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn writes(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         self.update_index(draws, plan);
         self.update_non_index(draws, plan);
         let table = self.table(draws);
@@ -226,32 +226,32 @@ impl Oltp {
         strings(draws, plan);
     }
 
-    fn update_index(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn update_index(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         plan.step(self.table(draws).update_index);
         plan.int(self.id(draws));
     }
 
-    fn update_non_index(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn update_non_index(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         plan.step(self.table(draws).update_non_index);
         plan.text(|out| draws.digits(C_TEMPLATE, out));
         plan.int(self.id(draws));
     }
 
     /// The id is 0: the server counts it up.
-    fn insert(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn insert(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         plan.step(self.table(draws).insert);
         plan.int(0);
         plan.int(self.id(draws));
         strings(draws, plan);
     }
 
-    fn delete(&self, draws: &mut Draws, plan: &mut Plan) {
+    fn delete(&self, draws: &mut Draws, plan: &mut TransactionPlan) {
         plan.step(self.table(draws).delete);
         plan.int(self.id(draws));
     }
 }
 
-fn strings(draws: &mut Draws, plan: &mut Plan) {
+fn strings(draws: &mut Draws, plan: &mut TransactionPlan) {
     plan.text(|out| draws.digits(C_TEMPLATE, out));
     plan.text(|out| draws.digits(PAD_TEMPLATE, out));
 }

@@ -339,7 +339,7 @@ fn columns_and_views_answer_sql() {
         90_000.0
     );
     assert_eq!(
-        number("SELECT code * 10.0 + errors FROM error_count"),
+        number("SELECT number * 10.0 + errors FROM error_count"),
         12_134.0
     );
     assert_eq!(number("SELECT max(lag_ms) FROM lag WHERE node = 'b'"), 1.25);
@@ -435,7 +435,7 @@ fn what_is_no_record_is_a_mistake_that_names_the_file() {
     other
         .pragma_update(None, "user_version", SCHEMA_VERSION + 1)
         .unwrap();
-    assert!(message().contains("schema version 3"), "{}", message());
+    assert!(message().contains("schema version 4"), "{}", message());
     other
         .pragma_update(None, "user_version", SCHEMA_VERSION)
         .unwrap();

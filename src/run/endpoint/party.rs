@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -125,12 +124,10 @@ impl Party {
     }
 }
 
-/// A driver on the host's own network. It ends when its pipe does, however we end; Ctrl-C is ours
-/// to hear, so it has a process group of its own.
+/// A driver on the host's own network. It ends when its input does, however we end.
 fn spawn_driver() -> Result<Driver> {
     let mut command = Command::new("/proc/self/exe");
-    command.arg("drive").process_group(0);
-    command.env_remove(PASSWORD_VARIABLE);
+    command.arg("drive").env_remove(PASSWORD_VARIABLE);
     Driver::spawn(command)
 }
 

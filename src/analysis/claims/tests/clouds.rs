@@ -5,7 +5,7 @@ use super::super::{GridRow, judge};
 use super::articles::{CLOUDS, changed, claims_of, material, sentence, study, verdicts};
 use crate::analysis::example::articles::{about, busy_after, clouds};
 use crate::analysis::summary::{CellSummary, FlagCount};
-use crate::record::Flag;
+use crate::record::{Flag, counter};
 
 #[test]
 fn clouds_as_published() {
@@ -92,13 +92,16 @@ fn counters_that_stand_still_are_looked_for_on_an_endpoint_called_aurora() {
         cells.last_mut().unwrap().label = label.into();
         claims_of(CLOUDS, &cells, false).swap_remove(8).verdict
     };
-    let commits = ("Handler_commit", Some(1.0));
-    let still = [commits, ("Innodb_data_writes", None)];
+    let commits = (counter::ENGINE_COMMITS, Some(1.0));
+    let still = [commits, (counter::DATA_WRITES, None)];
     assert_eq!(ninth("my Aurora", &still), Confirmed);
-    let moved = [commits, ("Innodb_data_writes", Some(2.5))];
+    let moved = [commits, (counter::DATA_WRITES, Some(2.5))];
     assert_eq!(ninth("my Aurora", &moved), Contradicted);
     // Nothing was committed, or the counter is not shown, or it is somebody else.
-    let nothing = [("Handler_commit", None), ("Innodb_data_writes", None)];
+    let nothing = [
+        (counter::ENGINE_COMMITS, None),
+        (counter::DATA_WRITES, None),
+    ];
     assert_eq!(ninth("my Aurora", &nothing), Undecided);
     assert_eq!(ninth("my Aurora", &[commits]), Undecided);
     assert_eq!(ninth("rds", &moved), Undecided);

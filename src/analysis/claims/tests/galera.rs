@@ -75,7 +75,7 @@ fn galera_that_is_otherwise_contradicts() {
     let share = "of all nodes: 37, that is 3.74 per 1000 commits";
     assert!(spread.reason.contains(share), "{spread:?}");
     let calm = changed(galera(), "spread", "update_index", |cell| {
-        cell.errors.clear()
+        cell.errors = Default::default()
     });
     assert_eq!(verdicts(GALERA, &calm)[5], Contradicted);
 }
@@ -127,7 +127,7 @@ fn deadlocks_are_held_against_the_commits_beside_them() {
     let told = |one: u64, many: u64| {
         let with = |cells, label, count: u64| {
             changed(cells, label, "update_index", |cell| {
-                cell.errors.insert("1213".into(), count);
+                cell.errors = [(1213, count)].into();
             })
         };
         let cells = with(with(galera(), "default", one), "spread", many);

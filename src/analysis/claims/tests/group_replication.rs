@@ -4,7 +4,7 @@ use super::articles::{changed, claims_of, material, study, verdicts};
 use crate::analysis::example::articles::{about, group_replication, with_p95_us};
 use crate::analysis::summary::{CellSummary, FlagCount};
 use crate::analysis::timeline::Dips;
-use crate::record::Flag;
+use crate::record::{Flag, counter};
 
 pub const GROUP: &str = "group-replication-2017";
 const LOAD: &str = "update_index";
@@ -176,7 +176,7 @@ fn flow_control_that_never_acted_makes_nothing_unstable() {
             cell.server_counters = counts;
         }
         if cell.measure_s == 300.0 {
-            let name = "gr_flow_control_throttle_count".to_owned();
+            let name = counter::GROUP_THROTTLED.to_owned();
             cell.server_counters.insert(name, 9_000.0);
         }
     }

@@ -9,7 +9,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 
 /// An ended generation of a volume: up to which epoch it is part of what came after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct PastGeneration {
     pub generation: u64,
     pub last_epoch: u64,
 }
@@ -22,16 +22,16 @@ pub struct Reign {
     /// Rises with each promotion; zero for none.
     pub generation: u64,
     /// The generations before it, oldest first. A head that never made an epoch durable has none.
-    pub before: Vec<Line>,
+    pub before: Vec<PastGeneration>,
 }
 
 impl Reign {
     /// Whether what a copy durably holds is something that this reign, with `sealed` epochs
     /// begun, held at that epoch. If so, later epochs are all that the copy lacks.
     pub fn holds(&self, volume: u64, generation: u64, epoch: u64, sealed: u64) -> bool {
-        let line = self.before.iter().find(|of| of.generation == generation);
-        let last_epoch = match line {
-            Some(line) => line.last_epoch,
+        let past = self.before.iter().find(|of| of.generation == generation);
+        let last_epoch = match past {
+            Some(past) => past.last_epoch,
             None if generation == self.generation => sealed,
             None => return false,
         };
@@ -42,7 +42,7 @@ impl Reign {
     pub fn next(&self, volume: u64, generation: u64, last_epoch: u64) -> Reign {
         let mut before = self.before.clone();
         if self.generation > 0 {
-            before.push(Line {
+            before.push(PastGeneration {
                 generation: self.generation,
                 last_epoch,
             });

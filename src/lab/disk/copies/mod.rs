@@ -4,7 +4,7 @@
 //! - `book`: what a node knows of its copy besides the blocks
 //! - `head`, `peer`: the machine at the writer; `copy`: the one everywhere else
 //! - `wire`: what they say to each other; `transport`: how it gets there
-//! - `seat`: either machine, and how a node turns from one into the other
+//! - `role`: either machine, and how a node turns from one into the other
 //! - `promote`: which copy may take over
 //!
 //! The machines know no clock, no socket and no thread: they are told what happened and answer
@@ -26,7 +26,7 @@ mod copy;
 mod head;
 mod peer;
 pub mod promote;
-mod seat;
+mod role;
 #[cfg(test)]
 mod tests;
 pub mod transport;
@@ -36,10 +36,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use book::{Book, Line, Reign};
+pub use book::{Book, PastGeneration, Reign};
 pub use copy::Copy;
 pub use head::Head;
-pub use seat::Seat;
+pub use role::Role;
 use wire::Message;
 
 use super::pace::Kind;

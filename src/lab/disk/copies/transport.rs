@@ -22,7 +22,7 @@ const READ_BYTES: usize = 256 * 1024;
 
 /// What happened on a connection. Those of one link come one after the other.
 pub enum Event {
-    Connected { link: Link, line: Line },
+    Connected { link: Link, sender: Sender },
     Heard { link: Link, message: Message },
     Lost { link: Link, why: String },
 }
@@ -32,7 +32,7 @@ pub type Hear = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// The sending side of a connection. Clones share it.
 #[derive(Clone)]
-pub struct Line(Arc<Outlet>);
+pub struct Sender(Arc<Outlet>);
 
 struct Outlet {
     socket: TcpStream,
@@ -48,7 +48,7 @@ struct Queue {
     is_closed: bool,
 }
 
-impl Line {
+impl Sender {
     /// Sends at once what the socket takes; the rest waits in memory. Never blocks. What is sent
     /// on a lost connection is gone.
     pub fn send(&self, message: &Message) {
@@ -113,10 +113,10 @@ fn carry(socket: TcpStream, link: Link, hear: &Hear) -> io::Result<()> {
         queue: Mutex::default(),
         is_filled: Condvar::new(),
     });
-    let line = Line(outlet.clone());
+    let sender = Sender(outlet.clone());
     let writer = thread::spawn(move || outlet.write());
-    let own = line.clone();
-    hear(Event::Connected { link, line });
+    let own = sender.clone();
+    hear(Event::Connected { link, sender });
     let read = read(socket, link, hear);
     own.hang_up();
     let _ = writer.join();

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::book::{Line, Reign};
+use super::book::{PastGeneration, Reign};
 use super::promote::Survey;
 
 /// Frames of another version are refused.
@@ -16,7 +16,7 @@ pub const DATA_BYTES_MAX: usize = 4 << 20;
 /// Most bytes of a frame after its length: room for the fields beside the data.
 const FRAME_BYTES_MAX: usize = DATA_BYTES_MAX + 4096;
 /// Most ended generations told in one `Hello`: a volume is not promoted that often.
-const LINES_MAX: usize = 100_000;
+const GENERATIONS_MAX: usize = 100_000;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,24 +279,26 @@ impl Hello {
         put(into, &[reign.volume, reign.generation, self.sealed]);
         put(into, &[self.bytes, timeout_us, self.answer_bytes]);
         put(into, &[reign.before.len() as u64]);
-        for line in &reign.before {
-            put(into, &[line.generation, line.last_epoch]);
+        for past in &reign.before {
+            put(into, &[past.generation, past.last_epoch]);
         }
     }
 
     fn decode(fields: &mut Fields) -> Result<Hello, Malformed> {
         let [volume, generation, sealed] = fields.numbers()?;
-        let [bytes, timeout_us, answer_bytes, lines] = fields.numbers()?;
-        if lines > LINES_MAX as u64 {
-            return Err(Malformed::TooLong(lines));
+        let [bytes, timeout_us, answer_bytes, generations] = fields.numbers()?;
+        if generations > GENERATIONS_MAX as u64 {
+            return Err(Malformed::TooLong(generations));
         }
-        let line = |_| {
-            fields.numbers().map(|[generation, last_epoch]| Line {
-                generation,
-                last_epoch,
-            })
+        let past = |_| {
+            fields
+                .numbers()
+                .map(|[generation, last_epoch]| PastGeneration {
+                    generation,
+                    last_epoch,
+                })
         };
-        let before = (0..lines).map(line).collect::<Result<_, _>>()?;
+        let before = (0..generations).map(past).collect::<Result<_, _>>()?;
         Ok(Hello {
             reign: Reign {
                 volume,

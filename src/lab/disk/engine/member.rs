@@ -1,4 +1,4 @@
-//! A disk that is one of several copies: what its seat says is done here.
+//! A disk that is one of several copies: what its role says is done here.
 
 #[cfg(test)]
 mod tests;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::{Answer, Engine, Request, Work};
 use crate::lab::disk::copies::promote::Survey;
-use crate::lab::disk::copies::transport::Line;
+use crate::lab::disk::copies::transport::Sender;
 use crate::lab::disk::copies::wire::Message;
-use crate::lab::disk::copies::{Action, Book, Change, Link, Seat, Ticket};
+use crate::lab::disk::copies::{Action, Book, Change, Link, Role, Ticket};
 use crate::lab::disk::pace::Kind;
 use crate::lab::disk::replica::{Lead, Standing};
 use crate::lab::disk::store::{CutReport, Store};
@@ -26,25 +26,25 @@ pub trait Speak: Send {
     fn hang_up(&self);
 }
 
-impl Speak for Line {
+impl Speak for Sender {
     fn send(&self, message: &Message) {
-        Line::send(self, message);
+        Sender::send(self, message);
     }
 
     fn hang_up(&self) {
-        Line::hang_up(self);
+        Sender::hang_up(self);
     }
 }
 
 /// A node's part in a volume of several copies.
 pub struct Member<R> {
-    seat: Seat,
+    role: Role,
     /// What the writer waits for.
     asked: BTreeMap<u64, Asked<R>>,
     requests: u64,
     /// Connections that have not been hung up.
-    lines: BTreeMap<Link, Box<dyn Speak>>,
-    /// When time's passing matters to the seat next.
+    senders: BTreeMap<Link, Box<dyn Speak>>,
+    /// When time's passing matters to the role next.
     pass_due: Option<Duration>,
     /// When the last write is over whose end nobody was promised to hear of.
     written_at: Duration,
@@ -62,10 +62,10 @@ struct Asked<R> {
 impl<R> Member<R> {
     fn new(bytes: u64) -> Member<R> {
         Member {
-            seat: Seat::new(Book::blank(bytes)),
+            role: Role::new(Book::blank(bytes)),
             asked: BTreeMap::new(),
             requests: 0,
-            lines: BTreeMap::new(),
+            senders: BTreeMap::new(),
             pass_due: None,
             written_at: Duration::ZERO,
             changes: Vec::new(),
@@ -79,16 +79,16 @@ impl<R> Member<R> {
 
     pub(super) fn cut(&mut self, store: &mut Store, cut: PowerCut) -> CutReport {
         self.written_at = Duration::ZERO;
-        self.seat.power_cut(store, cut)
+        self.role.power_cut(store, cut)
     }
 
     fn leads(&self) -> bool {
-        matches!(&self.seat, Seat::Head(head) if !head.is_fenced())
+        matches!(&self.role, Role::Head(head) if !head.is_fenced())
     }
 
     fn hang_up_all(&mut self) {
-        for line in std::mem::take(&mut self.lines).into_values() {
-            line.hang_up();
+        for sender in std::mem::take(&mut self.senders).into_values() {
+            sender.hang_up();
         }
     }
 
@@ -100,26 +100,26 @@ impl<R> Member<R> {
     }
 
     fn stands(&self, now: Duration) -> Standing {
-        let (_, durable_epoch) = self.seat.book().durable();
+        let (_, durable_epoch) = self.role.book().durable();
         let standing = Standing {
-            promised: self.seat.book().promised(),
+            promised: self.role.book().promised(),
             durable_epoch,
             fenced_by: self.fenced_by,
             ..Standing::default()
         };
-        match &self.seat {
-            Seat::Head(head) if !head.is_fenced() => Standing {
+        match &self.role {
+            Role::Head(head) if !head.is_fenced() => Standing {
                 is_head: true,
                 reach: Some(head.reach()),
                 whole_copies: head.whole_copies(),
                 sealed_epoch: head.sealed(),
                 ..standing
             },
-            Seat::Head(head) => Standing {
+            Role::Head(head) => Standing {
                 sealed_epoch: head.sealed(),
                 ..standing
             },
-            Seat::Copy(copy) => {
+            Role::Copy(copy) => {
                 let survey = copy.survey(now);
                 Standing {
                     is_whole: copy.is_whole(),
@@ -154,16 +154,16 @@ impl<R> Engine<R> {
             return Err(format!("it needs {} peers, not {given}", terms.peers));
         }
         let member = powered(&mut self.member, self.is_frozen)?;
-        if member.seat.book().promised() > lead.generation {
-            let promised = member.seat.book().promised();
+        if member.role.book().promised() > lead.generation {
+            let promised = member.role.book().promised();
             return Err(format!("it has promised generation {promised}"));
         }
         member.hang_up_all();
         member.fenced_by = None;
-        let seat = &mut member.seat;
-        seat.promote(&mut self.store, now, terms.clone(), lead.generation);
-        let actions = match seat {
-            Seat::Head(head) if lead.is_alone => head.begin_alone(now),
+        let role = &mut member.role;
+        role.promote(&mut self.store, now, terms.clone(), lead.generation);
+        let actions = match role {
+            Role::Head(head) if lead.is_alone => head.begin_alone(now),
             _ => Vec::new(),
         };
         let asked = std::mem::take(&mut member.asked);
@@ -183,7 +183,7 @@ impl<R> Engine<R> {
     ) -> Result<(Survey, Vec<(R, Answer)>), String> {
         let member = powered(&mut self.member, self.is_frozen)?;
         let message = Message::Promise { generation };
-        let actions = member.seat.heard(&mut self.store, now, OPERATOR, message);
+        let actions = member.role.heard(&mut self.store, now, OPERATOR, message);
         let promised = actions.iter().find_map(|action| match action {
             Action::Send {
                 to: OPERATOR,
@@ -214,15 +214,15 @@ impl<R> Engine<R> {
         &mut self,
         now: Duration,
         link: Link,
-        line: Box<dyn Speak>,
+        sender: Box<dyn Speak>,
     ) -> Vec<(R, Answer)> {
         match &mut self.member {
             Some(member) if !self.is_frozen => {
-                member.lines.insert(link, line);
-                let actions = member.seat.connected(now, link);
+                member.senders.insert(link, sender);
+                let actions = member.role.connected(now, link);
                 self.carry_out(now, actions);
             }
-            _ => line.hang_up(),
+            _ => sender.hang_up(),
         }
         std::mem::take(&mut self.answers)
     }
@@ -230,9 +230,9 @@ impl<R> Engine<R> {
     /// Something was said on a connection.
     pub fn heard(&mut self, now: Duration, link: Link, message: Message) -> Vec<(R, Answer)> {
         if let Some(member) = &mut self.member
-            && member.lines.contains_key(&link)
+            && member.senders.contains_key(&link)
         {
-            let actions = member.seat.heard(&mut self.store, now, link, message);
+            let actions = member.role.heard(&mut self.store, now, link, message);
             self.carry_out(now, actions);
         }
         std::mem::take(&mut self.answers)
@@ -241,16 +241,16 @@ impl<R> Engine<R> {
     /// A connection has ended. One that was hung up here has done so before.
     pub fn lost(&mut self, now: Duration, link: Link) -> Vec<(R, Answer)> {
         if let Some(member) = &mut self.member
-            && member.lines.remove(&link).is_some()
+            && member.senders.remove(&link).is_some()
         {
-            let actions = member.seat.lost(now, link);
+            let actions = member.role.lost(now, link);
             self.carry_out(now, actions);
         }
         std::mem::take(&mut self.answers)
     }
 
     /// Takes a request to a disk with copies: only the head's is of use.
-    pub(super) fn submit_to_seat(&mut self, now: Duration, request: Request, reply: R) {
+    pub(super) fn submit_to_role(&mut self, now: Duration, request: Request, reply: R) {
         let Some(member) = &mut self.member else {
             return;
         };
@@ -264,11 +264,11 @@ impl<R> Engine<R> {
         let number = member.requests;
         let (kind, bytes, actions) = match request {
             Request::Write { offset, data } => {
-                let actions = member.seat.write(&mut self.store, number, offset, data);
+                let actions = member.role.write(&mut self.store, number, offset, data);
                 (Kind::Write, data.len() as u64, actions)
             }
             _ => {
-                let actions = member.seat.flush(&mut self.store, number);
+                let actions = member.role.flush(&mut self.store, number);
                 (Kind::Flush, 0, actions)
             }
         };
@@ -288,21 +288,21 @@ impl<R> Engine<R> {
         let Some(member) = &mut self.member else {
             return;
         };
-        let is_head = member.seat.is_head();
-        let actions = member.seat.over(&mut self.store, ticket, is_durable);
+        let is_head = member.role.is_head();
+        let actions = member.role.over(&mut self.store, ticket, is_durable);
         if !is_head {
             self.count(kind, 0, took);
         }
         self.obey(now, actions);
     }
 
-    /// Lets the seat see that time has passed.
+    /// Lets the role see that time has passed.
     pub(super) fn pass(&mut self, until: Duration, now: Duration) {
         if let Some(member) = &mut self.member
             && member.pass_due.is_some_and(|due| due <= until)
         {
             member.pass_due = None;
-            let actions = member.seat.passed(now);
+            let actions = member.role.passed(now);
             self.carry_out(now, actions);
         }
     }
@@ -318,12 +318,12 @@ impl<R> Engine<R> {
         asked.into_values().for_each(|asked| self.fail(asked.reply));
     }
 
-    /// Does what the seat wants done, and what follows from it at once.
+    /// Does what the role wants done, and what follows from it at once.
     fn carry_out(&mut self, now: Duration, actions: Vec<Action>) {
         self.obey(now, actions);
         self.finish_due(now, now);
         if let Some(member) = &mut self.member {
-            let interval = member.seat.interval();
+            let interval = member.role.interval();
             let due = interval.map(|interval| now + interval);
             member.pass_due = member.pass_due.filter(|_| due.is_some()).or(due);
         }
@@ -337,13 +337,13 @@ impl<R> Engine<R> {
             };
             match action {
                 Action::Send { to, message } => {
-                    if let Some(line) = member.lines.get(&to) {
-                        line.send(&message);
+                    if let Some(sender) = member.senders.get(&to) {
+                        sender.send(&message);
                     }
                 }
                 Action::HangUp { link } => {
-                    if let Some(line) = member.lines.remove(&link) {
-                        line.hang_up();
+                    if let Some(sender) = member.senders.remove(&link) {
+                        sender.hang_up();
                     }
                 }
                 Action::Begin {

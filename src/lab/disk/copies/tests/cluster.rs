@@ -7,7 +7,7 @@ use super::world::{World, newest};
 use crate::lab::disk::copies::promote::{Choice, Refusal, Rule, Survey, choose, next_generation};
 use crate::lab::disk::copies::wire::{Inbox, Message};
 use crate::lab::disk::copies::{
-    Ack, Action, Book, Change, Head, Kind, Link, Reach, Seat, Terms, Ticket, WhenShort,
+    Ack, Action, Book, Change, Head, Kind, Link, Reach, Role, Terms, Ticket, WhenShort,
 };
 use crate::lab::disk::store::Store;
 use crate::study::disk::PowerCut;
@@ -78,7 +78,7 @@ impl Shape {
 
 pub struct Node {
     pub store: Store,
-    pub seat: Seat,
+    pub role: Role,
     /// Requests to its disk that are not over.
     pub begun: Vec<Ticket>,
     pub is_up: bool,
@@ -112,7 +112,7 @@ enum Request {
 impl Node {
     /// What its disk holds, and what those held that it lost.
     pub fn books(&self) -> impl Iterator<Item = &Book> {
-        self.lost_books.iter().chain([self.seat.book()])
+        self.lost_books.iter().chain([self.role.book()])
     }
 }
 
@@ -141,7 +141,7 @@ impl Cluster {
     pub fn new(shape: Shape) -> Cluster {
         let node = |_| Node {
             store: Store::in_memory(BYTES).expect("memory"),
-            seat: Seat::new(Book::blank(BYTES)),
+            role: Role::new(Book::blank(BYTES)),
             begun: Vec::new(),
             is_up: true,
             received: BTreeMap::new(),
@@ -178,14 +178,14 @@ impl Cluster {
     }
 
     pub fn heads(&self) -> Vec<usize> {
-        let leads = |at: &usize| self.nodes[*at].is_up && self.nodes[*at].seat.is_head();
+        let leads = |at: &usize| self.nodes[*at].is_up && self.nodes[*at].role.is_head();
         (0..self.nodes.len()).filter(leads).collect()
     }
 
     pub fn head(&self, node: usize) -> Option<&Head> {
-        match &self.nodes[node].seat {
-            Seat::Head(head) => Some(head),
-            Seat::Copy(_) => None,
+        match &self.nodes[node].role {
+            Role::Head(head) => Some(head),
+            Role::Copy(_) => None,
         }
     }
 
@@ -204,11 +204,11 @@ impl Cluster {
         self.drop_wires(at);
         let (terms, now) = (self.shape.terms(), self.now);
         let node = &mut self.nodes[at];
-        let legal = self.world.legal_images(&node.seat);
-        node.seat.promote(&mut node.store, now, terms, generation);
+        let legal = self.world.legal_images(&node.role);
+        node.role.promote(&mut node.store, now, terms, generation);
         node.begun.clear();
         // It stays so until something is made durable, however often the node leads until then.
-        let is_exact = node.seat.book().is_exact;
+        let is_exact = node.role.book().is_exact;
         node.odd_image = node.odd_image.take().filter(|_| !is_exact);
         let found = newest(&node.store);
         if !legal
@@ -219,7 +219,7 @@ impl Cluster {
             let complaint = format!("node {at} leads with what was never there");
             self.world.complaints.push(complaint);
         }
-        let Seat::Head(head) = &node.seat else {
+        let Role::Head(head) = &node.role else {
             panic!("a promoted copy leads");
         };
         self.world.began(head.reign(), head.sealed(), &node.store);
@@ -233,7 +233,7 @@ impl Cluster {
         let pattern = request.to_le_bytes();
         let data: Vec<u8> = pattern.into_iter().cycle().take(bytes).collect();
         let node = &mut self.nodes[at];
-        let actions = node.seat.write(&mut node.store, request, offset, &data);
+        let actions = node.role.write(&mut node.store, request, offset, &data);
         if let Some(Action::Begin { ticket, .. }) = actions.first() {
             let seq = ticket.expect("a head's write has an end").0;
             self.world.wrote(generation, seq, offset, &data);
@@ -252,7 +252,7 @@ impl Cluster {
         let flush = Request::Flush { generation, epoch };
         self.requests.insert(request, flush);
         let node = &mut self.nodes[at];
-        let actions = node.seat.flush(&mut node.store, request);
+        let actions = node.role.flush(&mut node.store, request);
         self.act(at, actions);
     }
 
@@ -264,7 +264,7 @@ impl Cluster {
 
     pub fn over_by_ticket(&mut self, at: usize, ticket: Ticket) {
         let node = &mut self.nodes[at];
-        let actions = node.seat.over(&mut node.store, ticket, false);
+        let actions = node.role.over(&mut node.store, ticket, false);
         self.act(at, actions);
     }
 
@@ -278,23 +278,23 @@ impl Cluster {
     }
 
     pub fn pass_at(&mut self, at: usize) {
-        let actions = self.nodes[at].seat.passed(self.now);
+        let actions = self.nodes[at].role.passed(self.now);
         self.act(at, actions);
     }
 
     pub fn connected(&mut self, at: usize, link: Link) {
-        let actions = self.nodes[at].seat.connected(self.now, link);
+        let actions = self.nodes[at].role.connected(self.now, link);
         self.act(at, actions);
     }
 
     pub fn lost(&mut self, at: usize, link: Link) {
-        let actions = self.nodes[at].seat.lost(self.now, link);
+        let actions = self.nodes[at].role.lost(self.now, link);
         self.act(at, actions);
     }
 
     pub fn heard(&mut self, at: usize, link: Link, message: Message) {
         let node = &mut self.nodes[at];
-        let actions = node.seat.heard(&mut node.store, self.now, link, message);
+        let actions = node.role.heard(&mut node.store, self.now, link, message);
         self.act(at, actions);
     }
 
@@ -374,8 +374,8 @@ impl Cluster {
                 Action::Report(_) => (),
             }
         }
-        let seat = &self.nodes[at].seat;
-        if let Seat::Copy(copy) = seat
+        let role = &self.nodes[at].role;
+        if let Role::Copy(copy) = role
             && copy.is_whole()
         {
             let survey = copy.survey(self.now);
@@ -385,7 +385,7 @@ impl Cluster {
 
     fn begin(&mut self, at: usize, ticket: Option<Ticket>, kind: Kind) {
         self.nodes[at].begun.extend(ticket);
-        if kind == Kind::Flush && self.nodes[at].seat.is_head() {
+        if kind == Kind::Flush && self.nodes[at].role.is_head() {
             self.world.sealed(self.generation(at));
         }
     }
@@ -456,10 +456,10 @@ impl Cluster {
         let node = &mut self.nodes[at];
         node.begun.clear();
         node.is_up = false;
-        node.seat.power_cut(&mut node.store, cut);
-        if node.seat.book().is_exact {
+        node.role.power_cut(&mut node.store, cut);
+        if node.role.book().is_exact {
             node.odd_image = None;
-            self.world.compare(at, node.seat.book(), &node.store);
+            self.world.compare(at, node.role.book(), &node.store);
         } else if let Some(odd) = node.odd_image.as_ref().filter(|_| cut == PowerCut::DropAll) {
             let what = format!("node {at}: after an odd cut");
             self.world.compare_images(odd, &newest(&node.store), &what);
@@ -476,12 +476,12 @@ impl Cluster {
     pub fn replace(&mut self, at: usize) {
         self.is_replaced = true;
         self.drop_wires(at);
-        let promised = self.nodes.iter().map(|node| node.seat.book().promised());
+        let promised = self.nodes.iter().map(|node| node.role.book().promised());
         let promised = promised.max().unwrap_or(0);
         let node = &mut self.nodes[at];
-        node.lost_books.push(node.seat.book().clone());
+        node.lost_books.push(node.role.book().clone());
         node.store = Store::in_memory(BYTES).expect("memory");
-        node.seat = Seat::new(Book::replaced(BYTES, promised));
+        node.role = Role::new(Book::replaced(BYTES, promised));
         node.begun.clear();
         node.odd_image = None;
     }
@@ -503,7 +503,7 @@ impl Cluster {
 
     /// A generation that nobody has promised yet.
     pub fn next_generation(&self) -> u64 {
-        let known = self.nodes.iter().map(|node| node.seat.book().promised());
+        let known = self.nodes.iter().map(|node| node.role.book().promised());
         next_generation(known.chain([self.world.newest()]))
     }
 
@@ -551,7 +551,7 @@ impl Cluster {
         if choice.is_alone {
             self.alone_generation = generation;
             let now = self.now;
-            if let Seat::Head(head) = &mut self.nodes[chosen].seat {
+            if let Role::Head(head) = &mut self.nodes[chosen].role {
                 let actions = head.begin_alone(now);
                 self.act(chosen, actions);
             }
@@ -563,7 +563,7 @@ impl Cluster {
         let link = self.answer_call(at);
         let node = &mut self.nodes[at];
         let promise = Message::Promise { generation };
-        let actions = node.seat.heard(&mut node.store, self.now, link, promise);
+        let actions = node.role.heard(&mut node.store, self.now, link, promise);
         let answer = actions.iter().find_map(|action| match action {
             Action::Send {
                 to,

@@ -8,7 +8,7 @@ use super::world::newest;
 use crate::lab::disk::copies::book::Reign;
 use crate::lab::disk::copies::promote::Touch;
 use crate::lab::disk::copies::wire::{Hello, Message};
-use crate::lab::disk::copies::{Ack, Action, Book, Copy, Kind, Link, Seat};
+use crate::lab::disk::copies::{Ack, Action, Book, Copy, Kind, Link, Role};
 use crate::lab::disk::store::Store;
 use crate::study::disk::PowerCut;
 
@@ -310,22 +310,22 @@ fn a_silent_head_is_given_up() {
 #[test]
 fn a_seat_turns_from_head_to_copy_and_back() {
     let mut store = store();
-    let mut seat = Seat::new(Book::blank(BYTES));
+    let mut role = Role::new(Book::blank(BYTES));
     let terms = Shape::quorum(3, 2, Ack::Write).terms();
     assert_eq!(
-        seat.write(&mut store, 1, 0, &[1]),
+        role.write(&mut store, 1, 0, &[1]),
         [Action::Fail { request: 1 }]
     );
-    seat.promote(&mut store, NOW, terms.clone(), 1);
-    seat.write(&mut store, 2, 0, &[1]);
-    let older = seat.heard(&mut store, NOW, HEAD, hello(1, 0));
+    role.promote(&mut store, NOW, terms.clone(), 1);
+    role.write(&mut store, 2, 0, &[1]);
+    let older = role.heard(&mut store, NOW, HEAD, hello(1, 0));
     assert_eq!(older, refused(1));
-    let actions = seat.heard(&mut store, NOW, HEAD, hello(2, 0));
+    let actions = role.heard(&mut store, NOW, HEAD, hello(2, 0));
     assert!(actions.contains(&Action::Fail { request: 2 }));
     assert!(matches!(sent(&actions)[..], [(HEAD, Message::Welcome(_))]));
-    assert!(!seat.is_head());
+    assert!(!role.is_head());
     let peer = Link::Peer(0);
-    assert_eq!(seat.connected(NOW, peer), [Action::HangUp { link: peer }]);
-    seat.promote(&mut store, NOW, terms, 3);
-    assert!(seat.is_head());
+    assert_eq!(role.connected(NOW, peer), [Action::HangUp { link: peer }]);
+    role.promote(&mut store, NOW, terms, 3);
+    assert!(role.is_head());
 }

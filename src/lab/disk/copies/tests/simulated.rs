@@ -216,7 +216,7 @@ async fn work(lab: Rc<Lab>, at: usize) {
         let is_last = *lab.is_quiet.borrow();
         let (pause_ms, offset, bytes) = lab.draw_write();
         sleep(Duration::from_millis(pause_ms)).await;
-        if lab.cluster.borrow().nodes[at].seat.is_head() {
+        if lab.cluster.borrow().nodes[at].role.is_head() {
             let is_flush = is_last || lab.chance.borrow_mut().random_bool(0.4);
             lab.with(|cluster| match is_flush {
                 true => cluster.flush(at),

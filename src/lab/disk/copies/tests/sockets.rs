@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::lab::disk::copies::Link;
-use crate::lab::disk::copies::transport::{Event, Hear, Line, dial, listen};
+use crate::lab::disk::copies::transport::{Event, Hear, Sender, dial, listen};
 use crate::lab::disk::copies::wire::Message;
 
 /// Only a test that fails waits so long.
@@ -29,9 +29,9 @@ impl Side {
         self.0.recv_timeout(PATIENCE).expect("something happens")
     }
 
-    fn connected(&self) -> (Link, Line) {
+    fn connected(&self) -> (Link, Sender) {
         match self.next() {
-            Event::Connected { link, line } => (link, line),
+            Event::Connected { link, sender } => (link, sender),
             Event::Heard { message, .. } => panic!("{message:?}"),
             Event::Lost { why, .. } => panic!("{why}"),
         }
@@ -69,16 +69,16 @@ fn messages_go_both_ways_and_a_lost_connection_is_made_again() {
     let _listening = listen(listener, hear_calls).expect("threads");
     let _calling = dial(address, PEER, hear_answers);
     for number in 0..3 {
-        let (link, line) = caller.connected();
+        let (link, sender) = caller.connected();
         assert_eq!(link, PEER);
         let (called, answer) = callee.connected();
         assert_eq!(called, Link::Caller(number));
-        line.send(&Message::Ping { token: 7 });
+        sender.send(&Message::Ping { token: 7 });
         assert_eq!(callee.heard(), (called, Message::Ping { token: 7 }));
         answer.send(&Message::Pong { token: 7 });
         assert_eq!(caller.heard(), (PEER, Message::Pong { token: 7 }));
         match number {
-            0 => line.hang_up(),
+            0 => sender.hang_up(),
             _ => answer.hang_up(),
         }
         assert_eq!(caller.lost().0, PEER);
@@ -91,14 +91,14 @@ fn a_peer_that_does_not_read_keeps_nobody_waiting() {
     let (listener, address) = listener();
     let (hear, caller) = Side::new();
     let calling = dial(address, PEER, hear);
-    let (_, line) = caller.connected();
+    let (_, sender) = caller.connected();
     let (mut lazy, _) = listener.accept().expect("the call");
     let (seq, offset) = (1, 0);
     let data: Arc<[u8]> = vec![5; 1 << 20].into();
     let message = Message::Write { seq, offset, data };
     // Far more than sockets hold: this would block for ever if sending could.
     for _ in 0..64 {
-        line.send(&message);
+        sender.send(&message);
     }
     let mut frame = Vec::new();
     message.encode(&mut frame);
@@ -109,7 +109,7 @@ fn a_peer_that_does_not_read_keeps_nobody_waiting() {
         assert!(found == frame);
     }
     drop(calling);
-    line.hang_up();
+    sender.hang_up();
     caller.lost();
 }
 
@@ -132,7 +132,7 @@ fn nobody_answers_after_the_end() {
     let (hear, callee) = Side::new();
     let listening = listen(listener, hear).expect("threads");
     let first = std::net::TcpStream::connect(address).expect("an answer");
-    let (_, line) = callee.connected();
+    let (_, sender) = callee.connected();
     drop(listening);
     let mut patience = 0;
     while std::net::TcpStream::connect(address).is_ok() {
@@ -140,7 +140,7 @@ fn nobody_answers_after_the_end() {
         assert!(patience < 100_000, "still listening");
     }
     // What was there goes on.
-    line.send(&Message::Counted);
+    sender.send(&Message::Counted);
     let mut byte = [0; 1];
     (&first).read_exact(&mut byte).expect("a message");
 }

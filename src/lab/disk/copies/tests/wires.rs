@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::lab::disk::copies::book::{Line, Reign};
+use crate::lab::disk::copies::book::{PastGeneration, Reign};
 use crate::lab::disk::copies::promote::{Survey, Touch};
 use crate::lab::disk::copies::wire::{
     DATA_BYTES_MAX, Hello, Inbox, Malformed, Message, VERSION, Welcome,
@@ -16,7 +16,7 @@ fn data() -> impl Strategy<Value = Arc<[u8]>> {
 }
 
 fn hello() -> impl Strategy<Value = Message> {
-    let line = any::<(u64, u64)>().prop_map(|(generation, last_epoch)| Line {
+    let line = any::<(u64, u64)>().prop_map(|(generation, last_epoch)| PastGeneration {
         generation,
         last_epoch,
     });

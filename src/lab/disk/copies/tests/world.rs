@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cluster::Node;
 use crate::lab::disk::copies::book::{BLOCK_BYTES, Reign};
-use crate::lab::disk::copies::{Book, Seat};
+use crate::lab::disk::copies::{Book, Role};
 use crate::lab::disk::store::Store;
 
 /// The log of one reign.
@@ -174,14 +174,14 @@ impl World {
 
     /// What a node may hold when it begins to lead: all that it received as a whole copy, or all
     /// that it wrote as the last head, or else what is durable.
-    pub fn legal_images(&self, seat: &Seat) -> Vec<Vec<u8>> {
-        if let Seat::Copy(copy) = seat
+    pub fn legal_images(&self, role: &Role) -> Vec<Vec<u8>> {
+        if let Role::Copy(copy) = role
             && copy.is_whole()
         {
             let survey = copy.survey(Duration::ZERO);
             return vec![self.image_at(survey.generation, survey.seq)];
         }
-        let book = seat.book();
+        let book = role.book();
         let (reign, epoch) = book.durable();
         let mut legal = vec![self.image(reign.generation, epoch)];
         if self.logs.contains_key(&book.led) {

@@ -13,37 +13,37 @@ use crate::study::disk::PowerCut;
 /// Either machine, and how one becomes the other. All calls are to be given the node's own store,
 /// and times of one clock.
 ///
-/// A head that is overruled fails its requests and follows the newer one: see [`Seat::is_head`]
+/// A head that is overruled fails its requests and follows the newer one: see [`Role::is_head`]
 /// after each call, and call peers only as long as it is true.
 #[derive(Debug)]
-pub enum Seat {
+pub enum Role {
     Head(Head),
     Copy(Copy),
 }
 
-impl Seat {
+impl Role {
     /// A node that follows nobody yet.
-    pub fn new(book: Book) -> Seat {
-        Seat::Copy(Copy::new(book))
+    pub fn new(book: Book) -> Role {
+        Role::Copy(Copy::new(book))
     }
 
     /// What the node knows of its copy.
     pub fn book(&self) -> &Book {
         match self {
-            Seat::Head(head) => head.book(),
-            Seat::Copy(copy) => copy.book(),
+            Role::Head(head) => head.book(),
+            Role::Copy(copy) => copy.book(),
         }
     }
 
     pub fn is_head(&self) -> bool {
-        matches!(self, Seat::Head(_))
+        matches!(self, Role::Head(_))
     }
 
     /// A call to a peer is answered.
     pub fn connected(&mut self, now: Duration, link: Link) -> Vec<Action> {
         match (self, link) {
-            (Seat::Head(head), Link::Peer(peer)) => head.connected(now, peer),
-            (Seat::Copy(_), Link::Peer(_)) => vec![Action::HangUp { link }],
+            (Role::Head(head), Link::Peer(peer)) => head.connected(now, peer),
+            (Role::Copy(_), Link::Peer(_)) => vec![Action::HangUp { link }],
             (_, Link::Caller(_)) => Vec::new(),
         }
     }
@@ -51,8 +51,8 @@ impl Seat {
     /// A connection is gone.
     pub fn lost(&mut self, now: Duration, link: Link) -> Vec<Action> {
         match (self, link) {
-            (Seat::Head(head), Link::Peer(peer)) => return head.lost(now, peer),
-            (Seat::Copy(copy), Link::Caller(_)) => copy.lost(link),
+            (Role::Head(head), Link::Peer(peer)) => return head.lost(now, peer),
+            (Role::Copy(copy), Link::Caller(_)) => copy.lost(link),
             _ => (),
         }
         Vec::new()
@@ -67,10 +67,10 @@ impl Seat {
         message: Message,
     ) -> Vec<Action> {
         match (&mut *self, link) {
-            (Seat::Head(head), Link::Peer(peer)) => head.heard(store, now, peer, message),
-            (Seat::Copy(copy), Link::Caller(_)) => copy.heard(store, now, link, message),
-            (Seat::Copy(_), Link::Peer(_)) => Vec::new(),
-            (Seat::Head(_), Link::Caller(_)) => self.challenged(store, now, link, message),
+            (Role::Head(head), Link::Peer(peer)) => head.heard(store, now, peer, message),
+            (Role::Copy(copy), Link::Caller(_)) => copy.heard(store, now, link, message),
+            (Role::Copy(_), Link::Peer(_)) => Vec::new(),
+            (Role::Head(_), Link::Caller(_)) => self.challenged(store, now, link, message),
         }
     }
 
@@ -99,10 +99,10 @@ impl Seat {
     }
 
     fn retire(&mut self, now: Duration, generation: u64) -> Vec<Action> {
-        match std::mem::replace(self, Seat::new(Book::blank(0))) {
-            Seat::Head(mut head) => {
+        match std::mem::replace(self, Role::new(Book::blank(0))) {
+            Role::Head(mut head) => {
                 let actions = head.overruled(now, generation);
-                *self = Seat::Copy(head.retire());
+                *self = Role::Copy(head.retire());
                 actions
             }
             copy => {
@@ -112,27 +112,27 @@ impl Seat {
         }
     }
 
-    /// How often [`Seat::passed`] is to be called; `None` while there is nothing to wait for.
+    /// How often [`Role::passed`] is to be called; `None` while there is nothing to wait for.
     pub fn interval(&self) -> Option<Duration> {
         match self {
-            Seat::Head(head) => Some(head.interval()),
-            Seat::Copy(copy) => copy.interval(),
+            Role::Head(head) => Some(head.interval()),
+            Role::Copy(copy) => copy.interval(),
         }
     }
 
     /// Time has passed: signs of life are asked for, and who is silent is given up.
     pub fn passed(&mut self, now: Duration) -> Vec<Action> {
         match self {
-            Seat::Head(head) => head.passed(now),
-            Seat::Copy(copy) => copy.passed(now),
+            Role::Head(head) => head.passed(now),
+            Role::Copy(copy) => copy.passed(now),
         }
     }
 
     /// A request to the node's own disk is over; see [`Head::over`].
     pub fn over(&mut self, store: &mut Store, ticket: Ticket, is_durable: bool) -> Vec<Action> {
         match self {
-            Seat::Head(head) => head.over(store, ticket, is_durable),
-            Seat::Copy(copy) => copy.over(store, ticket),
+            Role::Head(head) => head.over(store, ticket, is_durable),
+            Role::Copy(copy) => copy.over(store, ticket),
         }
     }
 
@@ -145,16 +145,16 @@ impl Seat {
         data: &[u8],
     ) -> Vec<Action> {
         match self {
-            Seat::Head(head) => head.write(store, request, offset, data),
-            Seat::Copy(_) => vec![Action::Fail { request }],
+            Role::Head(head) => head.write(store, request, offset, data),
+            Role::Copy(_) => vec![Action::Fail { request }],
         }
     }
 
     /// The node's writer flushes; fails if the node does not lead.
     pub fn flush(&mut self, store: &mut Store, request: u64) -> Vec<Action> {
         match self {
-            Seat::Head(head) => head.flush(store, request),
-            Seat::Copy(_) => vec![Action::Fail { request }],
+            Role::Head(head) => head.flush(store, request),
+            Role::Copy(_) => vec![Action::Fail { request }],
         }
     }
 
@@ -162,8 +162,8 @@ impl Seat {
     pub fn power_cut(&mut self, store: &mut Store, cut: PowerCut) -> CutReport {
         self.retire(Duration::ZERO, u64::MAX);
         match self {
-            Seat::Copy(copy) => copy.power_cut(store, cut),
-            Seat::Head(_) => CutReport::default(),
+            Role::Copy(copy) => copy.power_cut(store, cut),
+            Role::Head(_) => CutReport::default(),
         }
     }
 
@@ -171,8 +171,8 @@ impl Seat {
     /// and begins anew.
     pub fn promote(&mut self, store: &mut Store, now: Duration, terms: Terms, generation: u64) {
         self.retire(now, generation);
-        if let Seat::Copy(copy) = std::mem::replace(self, Seat::new(Book::blank(0))) {
-            *self = Seat::Head(copy.promote(store, now, terms, generation));
+        if let Role::Copy(copy) = std::mem::replace(self, Role::new(Book::blank(0))) {
+            *self = Role::Head(copy.promote(store, now, terms, generation));
         }
     }
 }
