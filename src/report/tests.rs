@@ -3,6 +3,7 @@ use crate::analysis::example::{Example, group_commit, laddered, screened, unequa
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
 use crate::record::{Flag, Iteration};
+use crate::study::{SysbenchLoad, Workload};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -100,11 +101,16 @@ fn workloads_of_one_name_that_differ_have_tables_of_their_own() {
     assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
     let mut twins = summary.cells.clone();
     for cell in &mut twins {
-        cell.workload_in_full = "update_index, 4 iterations".into();
+        cell.point.workload = Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 2,
+            table_size: 10_000,
+            prepared: true,
+        };
     }
     summary.cells.extend(twins);
     assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
-    let long = "\nupdate_index, 4 iterations, 1 connection";
+    let long = "\nupdate_index, 2 × 10000 rows, 1 connection";
     assert_eq!(tables(&summary, long), 3);
 }
 
@@ -440,7 +446,10 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
         serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
         serde_json::Value::Object(object) => {
             for (key, inner) in object {
-                found.insert(key.clone());
+                // A round's number, in `by_round`.
+                if key.parse::<u32>().is_err() {
+                    found.insert(key.clone());
+                }
                 // The keys of these are names: of settings, variables, nodes, codes, sites.
                 let are_names = ["settings", "terms", "errors", "cpu_us_per_s_idle"];
                 let are_names_too = [

@@ -1,7 +1,9 @@
 use super::*;
 use crate::analysis::example::{Example, group_commit};
 use crate::analysis::summarise;
+use crate::analysis::summary::CellSummary;
 use crate::record::Second;
+use crate::study::{SysbenchLoad, Workload};
 
 fn of(record: &Record) -> Vec<Chart> {
     charts(record, &summarise(record))
@@ -295,11 +297,15 @@ fn names(charts: &[Chart]) -> Vec<&str> {
 #[test]
 fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     let record = Example::default().record();
-    let summary = with_twins(&record, |cell| cell.watch_after_s = Some(60.0));
+    let watched = |cell: &mut CellSummary| {
+        cell.watch_after_s = Some(60.0);
+        cell.point.watch_after = Some(std::time::Duration::from_secs(60));
+    };
+    let summary = with_twins(&record, watched);
     let bars = bars::charts(&summary);
     let plain = named(&bars, "bars-update_index-1c-2.15-ms");
-    let watched = named(&bars, "bars-update_index-1c-2.15-ms-watched-60-s-after");
-    for svg in [plain, watched] {
+    let beside = named(&bars, "bars-update_index-1c-2.15-ms-watched-60-s-after");
+    for svg in [plain, beside] {
         assert_eq!(elements(svg, "rect", BAR).len(), 6);
     }
     let lines = lines::over_distance(&summary);
@@ -311,7 +317,7 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     for chart in &lines {
         assert_eq!(elements(&chart.svg, "circle", "").len(), 18);
     }
-    let summary = with_twins(&group_commit(), |cell| cell.watch_after_s = Some(60.0));
+    let summary = with_twins(&group_commit(), watched);
     let whole = lines::over_connections(&summarise(&group_commit())).len();
     assert_eq!(lines::over_connections(&summary).len(), 2 * whole);
 }
@@ -320,13 +326,18 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
 fn workloads_of_one_name_that_differ_have_charts_of_their_own() {
     let record = Example::default().record();
     let summary = with_twins(&record, |cell| {
-        cell.workload_in_full = "update_index, 4 iterations".to_owned();
+        cell.point.workload = Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 2,
+            table_size: 10_000,
+            prepared: true,
+        };
     });
     let bars = bars::charts(&summary);
     assert_eq!(bars.len(), 2 * bars::charts(&summarise(&record)).len());
-    let long = named(&bars, "bars-update_index-4-iterations-1c-2.15-ms");
+    let long = named(&bars, "bars-update_index-2-10000-rows-1c-2.15-ms");
     assert_eq!(elements(long, "rect", BAR).len(), 6);
-    let of_one = "update_index, 4 iterations, 1 connection, 2.15 ms";
+    let of_one = "update_index, 2 × 10000 rows, 1 connection, 2.15 ms";
     assert!(texts(long).contains(&of_one), "{:?}", texts(long));
 }
 
