@@ -141,13 +141,13 @@ impl Group<'_> {
         has_row: impl Fn(&CellSummary) -> bool,
     ) -> Table {
         let are_held = self.cells.iter().any(|cell| cell.baseline.is_some());
-        let is_in = |figure: &&Figure| match figure.shown {
-            Some((own, _, Title::Versus)) => own == part && are_held,
-            Some((own, ..)) => own == part,
+        let is_in = |figure: &&Figure| match &figure.shown {
+            Some((own, _, Title::Versus)) => *own == part && are_held,
+            Some((own, ..)) => *own == part,
             None => false,
         };
         let mut figures: Vec<&Figure> = self.figures.iter().filter(is_in).collect();
-        figures.sort_by_key(|figure| figure.shown.map(|(_, place, _)| place));
+        figures.sort_by_key(|figure| figure.shown.as_ref().map(|(_, place, _)| *place));
         let mut table = Table::new(&[(name.0, true)]);
         table.columns.extend(figures.iter().map(|figure| Column {
             title: self.title(figure),
@@ -163,8 +163,8 @@ impl Group<'_> {
     }
 
     fn title(&self, figure: &Figure) -> String {
-        match figure.shown {
-            Some((.., Title::Is(title))) => title.to_owned(),
+        match &figure.shown {
+            Some((.., Title::Is(title))) => title.clone(),
             Some((.., Title::Rate)) => label::rate(self.cells[0].per).to_owned(),
             Some((.., Title::Versus)) => {
                 let word = self.baseline_word();

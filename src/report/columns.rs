@@ -38,9 +38,9 @@ pub enum Part {
 }
 
 /// What stands over a column of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Title {
-    Is(&'static str),
+    Is(String),
     /// Commits or transactions per second.
     Rate,
     /// What the row is held against.
@@ -73,8 +73,8 @@ impl<'s> Figure<'s> {
         }
     }
 
-    fn at(self, part: Part, place: u32, title: &'static str) -> Figure<'s> {
-        self.titled(part, place, Title::Is(title))
+    fn at(self, part: Part, place: u32, title: &str) -> Figure<'s> {
+        self.titled(part, place, Title::Is(title.to_owned()))
     }
 
     fn titled(self, part: Part, place: u32, title: Title) -> Figure<'s> {
@@ -120,49 +120,33 @@ pub fn is_measured(cell: &CellSummary) -> bool {
     cell.rounds + cell.rounds_void > 0
 }
 
-/// All figures of this record's cells; CSV leaves out those that its study has none of.
+/// All figures of this record's cells; those that its study has none of are without a name.
 pub fn figures(summary: &Summary) -> Figures<'_> {
     let any = |has: fn(&CellSummary) -> bool| summary.cells.iter().any(has);
-    let mut all = names();
-    all.extend(rates());
-    all.extend(latencies());
-    all.extend(costs(summary));
-    all.extend(named_if(
-        any(|cell| cell.offered_per_s.is_some()),
-        offered(),
-    ));
-    let has_front = any(|cell| cell.cpu_us_per_commit.front.is_some());
-    all.extend(named_if(has_front, vec![front()]));
-    all.extend(named_if(any(|cell| cell.disks.is_some()), on_disks()));
-    all.extend(named_if(
-        any(|cell| !cell.after_load.is_empty()),
-        after_load(),
-    ));
-    all.extend(named_if(
-        any(|cell| !cell.handshakes_us.is_empty()),
-        handshakes(),
-    ));
-    all.extend(named_if(
-        !summary.endpoints.is_empty(),
-        vec![counters_per_commit()],
-    ));
-    all.extend(replicas(summary));
-    all.extend([
-        lag(6, "lag\np50", |lag| lag.p50),
-        lag(7, "lag\nmax", |lag| lag.max),
-    ]);
-    all.extend(doubts());
-    all
-}
-
-fn named_if<'s>(is_there: bool, mut figures: Figures<'s>) -> Figures<'s> {
-    if !is_there {
-        figures.iter_mut().for_each(|figure| figure.name = None);
-    }
-    figures
+    let parts = [
+        (true, names()),
+        (true, rates()),
+        (true, latencies()),
+        (true, costs(summary)),
+        (any(|cell| cell.offered_per_s.is_some()), offered()),
+        (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
+        (any(|cell| cell.disks.is_some()), on_disks()),
+        (any(|cell| !cell.after_load.is_empty()), after_load()),
+        (any(|cell| !cell.handshakes_us.is_empty()), handshakes()),
+        (!summary.endpoints.is_empty(), counters_per_commit()),
+        (true, replicas(summary)),
+        (true, doubts()),
+    ];
+    let named = |(has_name, mut figures): (bool, Vec<_>)| {
+        let unnamed = figures.iter_mut().filter(|_| !has_name);
+        unnamed.for_each(|figure: &mut Figure| figure.name = None);
+        figures
+    };
+    parts.into_iter().flat_map(named).collect()
 }
 
 fn names() -> Figures<'static> {
+    let peer = words("peer_at_ack", |cell| cell.peer_at_ack.clone());
     vec![
         words("id", |cell| cell.id.clone()),
         words("label", |cell| cell.label.clone()),
@@ -170,11 +154,7 @@ fn names() -> Figures<'static> {
         words("mode", |cell| cell.mode.clone()),
         words("settings", |cell| joined(&cell.settings, "=")),
         words("baseline", |cell| cell.baseline.clone().unwrap_or_default()),
-        words("peer_at_ack", |cell| cell.peer_at_ack.clone()).at(
-            Part::Reached,
-            0,
-            "a peer has at ack",
-        ),
+        peer.at(Part::Reached, 0, "a peer has at ack"),
         words("client_site", |cell| cell.client_site.clone()),
         words("workload", |cell| cell.workload.clone()),
         count("connections", |cell| cell.connections.into()),
@@ -198,7 +178,10 @@ fn rates() -> Figures<'static> {
         ..Figure::new("ratio", versus)
     };
     let usd = |cell: &CellSummary| cell.usd_per_million_queries;
-    let shown = |cell: &CellSummary| cell.difference_shown.map(|shown| shown.to_string());
+    let shown = |cell: &CellSummary| {
+        cell.difference_shown
+            .map_or("", |shown| if shown { "true" } else { "false" })
+    };
     let run = estimate("run_s", Seconds, |cell| cell.run_s);
     let connect = number("connect_share", Share, |cell| cell.connect_share);
     vec![
@@ -208,9 +191,7 @@ fn rates() -> Figures<'static> {
         estimate("usd_per_million_queries", Dollars, usd),
         number("unchanged_per_s", Number(2), |cell| cell.unchanged_per_s),
         ratio.titled(Part::Reached, 2, Title::Versus),
-        words("difference_shown", move |cell| {
-            shown(cell).unwrap_or_default()
-        }),
+        words("difference_shown", shown),
         run.at(Part::Runs, 0, "to run all queries"),
         connect.at(Part::Runs, 1, "of which connecting"),
     ]
@@ -285,15 +266,18 @@ fn costs(summary: &Summary) -> Figures<'_> {
             cell.packets_per_commit.client
         }),
         packets.at(Part::Costs, 7, "packets\nrepl."),
+        lag(|lag| lag.p50).at(Part::Costs, 8, "lag\np50"),
+        lag(|lag| lag.max).at(Part::Costs, 9, "lag\nmax"),
         number("host_busy_share", Share, |cell| cell.host_busy),
         words("commit_time_us", |cell| joined(&cell.commit_time_us, "=")),
         words("server_counters", |cell| joined(&cell.server_counters, "=")),
     ]
 }
 
-fn front() -> Figure<'static> {
+fn front() -> Figures<'static> {
     let front = |cell: &CellSummary| cell.cpu_us_per_commit.front;
-    number("cpu_us_per_commit_front", Time, front).at(Part::Costs, 4, "CPU\nfront")
+    let front = number("cpu_us_per_commit_front", Time, front);
+    vec![front.at(Part::Costs, 4, "CPU\nfront")]
 }
 
 /// Of the anatomy of the same mode and load, at whatever distance.
@@ -332,16 +316,15 @@ fn replicated(figure: Option<f64>, unit: Unit) -> Entry {
 }
 
 /// Of the replica farthest behind; at least so much where a beat was waited for in vain.
-fn lag(place: u32, title: &'static str, figure: OfLag) -> Figure<'static> {
-    let entry = move |cell: &CellSummary| {
+fn lag(figure: OfLag) -> Figure<'static> {
+    Figure::unnamed(move |cell| {
         let lags = cell.lag_ms.iter();
         let lags = lags.filter_map(|lag| Some((figure(lag)?, lag)));
         let worst = lags.max_by(|(one, _), (other, _)| one.total_cmp(other));
         let is_beyond = worst.is_some_and(|(ms, lag)| lag.beyond > 0 && Some(ms) == lag.max);
         let us = worst.map(|(ms, _)| ms * 1e3);
         Entry::number(us, Time).marked(is_beyond, Mark::AtLeast)
-    };
-    Figure::unnamed(entry).at(Part::Costs, place, title)
+    })
 }
 
 /// Of the writer, where servers are watched after the load.
@@ -376,34 +359,29 @@ fn after_load() -> Figures<'static> {
 
 /// Of the writer, or of the front.
 fn handshakes() -> Figures<'static> {
-    type OfHandshake = fn(&HandshakeSummary) -> f64;
-    let figures: [(&str, OfHandshake); 3] = [
-        ("min", |made| made.min),
-        ("p50", |made| made.p50),
-        ("max", |made| made.max),
-    ];
-    let writer = |(name, pick): (&str, OfHandshake)| {
-        number(&format!("handshake_us_{name}_writer"), Time, move |cell| {
-            cell.handshakes_us.first().map(pick)
-        })
+    let of_first = |name, pick: fn(&HandshakeSummary) -> f64| {
+        number(name, Time, move |cell| cell.handshakes_us.first().map(pick))
     };
-    figures.map(writer).into()
+    vec![
+        of_first("handshake_us_min_writer", |made| made.min),
+        of_first("handshake_us_p50_writer", |made| made.p50),
+        of_first("handshake_us_max_writer", |made| made.max),
+    ]
 }
 
 /// Only of servers that somebody else runs.
-fn counters_per_commit() -> Figure<'static> {
-    words("counters_per_commit", |cell| {
+fn counters_per_commit() -> Figures<'static> {
+    vec![words("counters_per_commit", |cell| {
         let known = cell.counters_per_commit.iter();
         let known = known.filter_map(|(name, figure)| Some((name.clone(), (*figure)?)));
         joined(&known.collect(), "=")
-    })
+    })]
 }
 
 /// Only where disks are emulated.
 fn on_disks() -> Figures<'static> {
-    let shared = number("commits_per_flush", Number(2), |cell| {
-        cell.commits_per_flush
-    });
+    let shared = |cell: &CellSummary| cell.commits_per_flush;
+    let shared = number("commits_per_flush", Number(2), shared);
     let mut figures = vec![
         words("disks", |cell| cell.disks.clone().unwrap_or_default()),
         number("flush_us_asked", Time, |cell| cell.flush_us_asked),
@@ -413,27 +391,20 @@ fn on_disks() -> Figures<'static> {
         number("disk_busy_share", Share, |cell| cell.disk_busy_share),
         number("degraded_s", Seconds, |cell| cell.degraded_s),
     ];
-    let (flushes, in_flush) = (
-        ["flushes\nwriter", "flushes\nreplica"],
-        ["in flush\nwriter", "in flush\nreplica"],
-    );
-    let (writes, bytes) = (
-        ["writes\nwriter", "writes\nreplica"],
-        ["bytes\nwriter", "bytes\nreplica"],
-    );
-    let by_role: [(&str, Unit, Option<(u32, [&'static str; 2])>, OfDisks); 7] = [
-        ("flushes", Number(2), Some((0, flushes)), |cell| {
+    // Name, unit, place and title in the table if it has one, and where it comes from.
+    let by_role: [(&str, Unit, Option<(u32, &str)>, OfDisks); 7] = [
+        ("flushes", Number(2), Some((0, "flushes")), |cell| {
             cell.flushes_per_commit
         }),
         ("reads", Number(2), None, |cell| cell.reads_per_commit),
-        ("writes", Number(2), Some((5, writes)), |cell| {
+        ("writes", Number(2), Some((5, "writes")), |cell| {
             cell.writes_per_commit
         }),
         ("bytes_read", Bytes, None, |cell| cell.bytes_read_per_commit),
-        ("bytes_written", Bytes, Some((7, bytes)), |cell| {
+        ("bytes_written", Bytes, Some((7, "bytes")), |cell| {
             cell.bytes_written_per_commit
         }),
-        ("flush_time_us", Time, Some((3, in_flush)), |cell| {
+        ("flush_time_us", Time, Some((3, "in flush")), |cell| {
             cell.flush_time_us_per_commit
         }),
         ("disk_cpu_us", Time, None, |cell| {
@@ -441,17 +412,18 @@ fn on_disks() -> Figures<'static> {
         }),
     ];
     for (name, unit, shown, pick) in by_role {
-        let name = |role| format!("{name}_per_commit_{role}");
-        let mut pair = [
-            number(&name("writer"), unit, move |cell| pick(cell).writer),
-            number(&name("replica"), unit, move |cell| pick(cell).replica),
-        ];
-        if let Some((place, titles)) = shown {
-            for (place, (figure, title)) in (place..).zip(pair.iter_mut().zip(titles)) {
-                figure.shown = Some((Part::OnDisk, place, Title::Is(title)));
-            }
+        let roles: [(&str, fn(ByRole) -> Option<f64>); 2] =
+            [("writer", |of| of.writer), ("replica", |of| of.replica)];
+        for (offset, (role, of_role)) in (0..).zip(roles) {
+            let name = format!("{name}_per_commit_{role}");
+            let figure = number(&name, unit, move |cell| of_role(pick(cell)));
+            figures.push(match shown {
+                Some((place, what)) => {
+                    figure.at(Part::OnDisk, place + offset, &format!("{what}\n{role}"))
+                }
+                None => figure,
+            });
         }
-        figures.extend(pair);
     }
     figures
 }

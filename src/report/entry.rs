@@ -129,7 +129,7 @@ impl fmt::Display for Quantity {
         let (size, unit) = self.unit.scale(self.number);
         let told = |number: f64| self.unit.digits(number / size);
         let number = told(self.number);
-        let half = |(low, high)| told((self.number - low).max(high - self.number));
+        let half = |(low, high): (f64, f64)| told((self.number - low).max(high - self.number));
         match (self.interval, self.ends()) {
             (Interval::Untold, _) => write!(f, "{number}{unit}"),
             (Interval::Range(_), Some((low, high))) => {
