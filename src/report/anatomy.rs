@@ -149,13 +149,13 @@ fn marked(anatomy: &Anatomy) -> Entry {
 
 /// `adds`, `−1.20 ms`, `~`
 fn sum_short(adds: &Adds) -> Entry {
-    let difference = Quantity::new(adds.difference_us.value.abs(), Unit::Time);
+    let difference = Entry::number(Some(adds.difference_us.value.abs()), Unit::Time);
     match adds.verdict {
         None => "no interval".into(),
         Some(Sum::Adds) => "adds".into(),
         Some(Sum::NoDifferenceShown) => "~".into(),
-        Some(Sum::Overlaps) => Entry::Quantity(difference).marked(true, Mark::Less),
-        Some(Sum::Exceeds) => Entry::Quantity(difference).marked(true, Mark::More),
+        Some(Sum::Overlaps) => difference.marked(true, Mark::Less),
+        Some(Sum::Exceeds) => difference.marked(true, Mark::More),
     }
 }
 

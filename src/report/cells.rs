@@ -11,7 +11,7 @@ use super::page::{Block, Column, Table};
 use super::{activity, asides, label};
 use crate::analysis::Summary;
 use crate::analysis::interval::median;
-use crate::analysis::summary::{CellSummary, Point};
+use crate::analysis::summary::CellSummary;
 
 /// Heads the column where rows are held against different ones.
 const BASELINE: &str = "baseline";
@@ -94,12 +94,8 @@ impl Group<'_> {
         let Some(disks) = &self.cells[0].disks else {
             return String::new();
         };
-        let typical = |pick: fn(&CellSummary) -> Option<f64>| {
-            let all: Vec<f64> = self.cells.iter().filter_map(|cell| pick(cell)).collect();
-            or_nothing(median(&all), time)
-        };
-        let got = typical(|cell| cell.flush_us_got);
-        let floor = typical(|cell| cell.flush_us_floor);
+        let got = self.typical(|cell| cell.flush_us_got);
+        let floor = self.typical(|cell| cell.flush_us_floor);
         let disks = label::disks(Some(disks));
         format!("{disks} (flush got {got}, floor {floor})")
     }
@@ -110,19 +106,15 @@ impl Group<'_> {
             return String::new();
         }
         let cell = self.cells[0];
-        let got = |pick: &dyn Fn(&CellSummary) -> Option<f64>| {
-            let all: Vec<f64> = self.cells.iter().filter_map(|cell| pick(cell)).collect();
-            or_nothing(median(&all), time)
-        };
         if cell.rtt_us_asked.is_some() {
-            let got = got(&|cell| cell.rtt_us_got);
+            let got = self.typical(|cell| cell.rtt_us_got);
             return format!(", sites {} apart (got {got})", cell.distances);
         }
         let one = self.cells.iter().find(|cell| !cell.rtts_us.is_empty());
         let pairs = one.map_or(&[][..], |cell| &cell.rtts_us);
         let pair = |index: usize| {
             let pair = &pairs[index];
-            let got = got(&|cell| cell.rtts_us.get(index)?.got);
+            let got = self.typical(|cell| cell.rtts_us.get(index)?.got);
             format!("{}–{} {got}", pair.from_site, pair.to_site)
         };
         let pairs: Vec<String> = (0..pairs.len()).map(pair).collect();
@@ -131,6 +123,12 @@ impl Group<'_> {
             cell.distances,
             pairs.join(", ")
         )
+    }
+
+    /// The median of a time in µs over all modes.
+    fn typical(&self, pick: impl Fn(&CellSummary) -> Option<f64>) -> String {
+        let all: Vec<f64> = self.cells.iter().filter_map(|cell| pick(cell)).collect();
+        or_nothing(median(&all), time)
     }
 
     /// A table of some figures: a row for each cell that is to have one.
@@ -148,17 +146,24 @@ impl Group<'_> {
         };
         let mut figures: Vec<&Figure> = self.figures.iter().filter(is_in).collect();
         figures.sort_by_key(|figure| figure.shown.as_ref().map(|(_, place, _)| *place));
-        let mut table = Table::new(&[(name.0, true)]);
-        table.columns.extend(figures.iter().map(|figure| Column {
-            title: self.title(figure),
-            is_words: figure.is_words,
-        }));
-        let cells = self.cells.iter().filter(|cell| has_row(cell));
         let row = |cell: &&CellSummary| {
             let entries = figures.iter().map(|figure| (figure.entry)(cell));
             std::iter::once(name.1(cell)).chain(entries).collect()
         };
-        table.rows = cells.map(row).collect();
+        let cells = self.cells.iter().filter(|cell| has_row(cell));
+        let rows: Vec<Vec<Entry>> = cells.map(row).collect();
+        let are_words = |column: usize| {
+            let mut entries = rows.iter().map(|row| row[column].plain());
+            entries.any(|entry| matches!(entry, Entry::Words(_)))
+        };
+        let mut table = Table::new(&[(name.0, true)]);
+        table
+            .columns
+            .extend((1..).zip(&figures).map(|(at, figure)| Column {
+                title: self.title(figure),
+                is_words: are_words(at),
+            }));
+        table.rows = rows;
         table.without_empty_columns()
     }
 
@@ -202,23 +207,20 @@ impl Group<'_> {
         (!each.is_empty()).then(|| format!("vs {BASELINE}: {}", each.join("; ")))
     }
 
-    /// `single`, if that is the mode of all baselines and no server has two rows of it here; else
-    /// the label, if there is only one.
+    /// What all rows are held against, where a word tells: `single`, if that is the mode of each
+    /// server's one baseline, and not of all rows; else the label of the only baseline.
     fn baseline_word(&self) -> Option<String> {
-        let labels = self.cells.iter().filter_map(|cell| cell.baseline.as_ref());
-        let labels: BTreeSet<&String> = labels.collect();
+        let held = || self.cells.iter().filter(|cell| cell.baseline.is_some());
+        let labels: BTreeSet<&String> = held().filter_map(|cell| cell.baseline.as_ref()).collect();
         let all = self.summary.cells.iter();
-        let held_against = all.filter(|cell| labels.contains(&cell.label));
-        let modes: BTreeSet<&str> = held_against.map(|cell| cell.point.mode.title()).collect();
-        let mut servers = BTreeSet::new();
-        let mut rows = self.cells.iter().map(|cell| &cell.point);
-        let is_only = |point: &Point| {
-            !modes.contains(point.mode.title()) || servers.insert(point.server.clone())
-        };
-        let is_told = rows.all(is_only);
-        match (modes.len(), labels.len()) {
-            (1, _) if is_told => modes.first().map(|mode| (*mode).to_owned()),
-            (_, 1) => labels.first().map(|label| (*label).clone()),
+        let baselines = || all.clone().filter(|cell| labels.contains(&cell.label));
+        let mode = baselines().next()?.point.mode.title();
+        let servers: BTreeSet<&String> = baselines().map(|cell| &cell.point.server).collect();
+        let are_of_it = baselines().all(|cell| cell.point.mode.title() == mode);
+        let tells = held().any(|cell| cell.point.mode.title() != mode);
+        match labels.len() {
+            rows if are_of_it && tells && rows == servers.len() => Some(mode.to_owned()),
+            1 => labels.first().map(|label| (*label).clone()),
             _ => None,
         }
     }

@@ -4,24 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use super::entry::{Absent, Entry, Mark, Quantity};
+use super::entry::{Absent, Entry, Mark, Quantity, Style};
 use super::label;
 use super::numbers::Unit::{self, Bytes, Dollars, Number, Ratio, Seconds, Share, Time, Trips};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{
-    AfterLoad, Axis, ByRole, CellSummary, Doing, HandshakeSummary, LagSummary,
+    AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
 };
+use crate::study::Mode;
 
 /// A figure of a cell.
 pub struct Figure<'s> {
-    /// Its title in CSV, units and all; `None` for what only tables have.
-    pub name: Option<String>,
+    /// Its title in CSV, units and all; empty for what only tables have.
+    pub name: String,
     /// Whether CSV has `_median`, `_low` and `_high` of it.
     pub is_estimate: bool,
-    /// Whether it is words.
-    pub is_words: bool,
     /// Its place in a table, from left to right, and its title there.
     pub shown: Option<(Part, u32, Title)>,
     /// How it comes from a cell.
@@ -57,19 +56,17 @@ type Figures<'s> = Vec<Figure<'s>>;
 impl<'s> Figure<'s> {
     fn new(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
         Figure {
-            name: Some(name.to_owned()),
+            name: name.to_owned(),
             is_estimate: false,
-            is_words: false,
             shown: None,
             entry: Box::new(entry),
         }
     }
 
-    /// Only people see it.
-    fn unnamed(entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
+    fn estimate(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
         Figure {
-            name: None,
-            ..Figure::new("", entry)
+            is_estimate: true,
+            ..Figure::new(name, entry)
         }
     }
 
@@ -86,10 +83,7 @@ impl<'s> Figure<'s> {
 }
 
 fn words<'s, W: Into<String>>(name: &str, pick: impl Fn(&CellSummary) -> W + 's) -> Figure<'s> {
-    Figure {
-        is_words: true,
-        ..Figure::new(name, move |cell| Entry::Words(pick(cell).into()))
-    }
+    Figure::new(name, move |cell| Entry::Words(pick(cell).into()))
 }
 
 fn number<'s>(
@@ -109,10 +103,7 @@ fn estimate<'s>(
     unit: Unit,
     pick: impl Fn(&CellSummary) -> Option<Estimate> + 's,
 ) -> Figure<'s> {
-    Figure {
-        is_estimate: true,
-        ..Figure::new(name, move |cell| Entry::range(pick(cell), unit))
-    }
+    Figure::estimate(name, move |cell| Entry::range(pick(cell), unit))
 }
 
 /// Whether any round of it was measured, void ones included.
@@ -139,14 +130,14 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
     ];
     let named = |(has_name, mut figures): (bool, Vec<_>)| {
         let unnamed = figures.iter_mut().filter(|_| !has_name);
-        unnamed.for_each(|figure: &mut Figure| figure.name = None);
+        unnamed.for_each(|figure: &mut Figure| figure.name.clear());
         figures
     };
     parts.into_iter().flat_map(named).collect()
 }
 
 fn names() -> Figures<'static> {
-    let peer = words("peer_at_ack", |cell| cell.peer_at_ack.clone());
+    let peer = Figure::new("peer_at_ack", peer_at_ack);
     vec![
         words("id", |cell| cell.id.clone()),
         words("label", |cell| cell.label.clone()),
@@ -168,15 +159,15 @@ fn names() -> Figures<'static> {
     ]
 }
 
+/// A single server has no peer.
+fn peer_at_ack(cell: &CellSummary) -> Entry {
+    let said = Entry::from(&cell.peer_at_ack[..]);
+    said.marked(cell.point.mode == Mode::Single, Mark::NoSuchThing)
+}
+
 fn rates() -> Figures<'static> {
-    let throughput = Figure {
-        is_estimate: true,
-        ..Figure::new("throughput_per_s", throughput)
-    };
-    let ratio = Figure {
-        is_estimate: true,
-        ..Figure::new("ratio", versus)
-    };
+    let throughput = Figure::estimate("throughput_per_s", throughput);
+    let ratio = Figure::estimate("ratio", versus);
     let usd = |cell: &CellSummary| cell.usd_per_million_queries;
     let shown = |cell: &CellSummary| {
         cell.difference_shown
@@ -238,33 +229,28 @@ fn latencies() -> Figures<'static> {
 }
 
 fn costs(summary: &Summary) -> Figures<'_> {
-    let trips = Figure::unnamed(move |cell| round_trips(summary, cell));
     let writer = move |cell: &CellSummary| cpu(summary, cell.cpu_us_per_commit.writer);
     let writer = Figure::new("cpu_us_per_commit_writer", writer);
-    let replica = Figure::unnamed(move |cell| cpu_of_replicas(summary, cell));
-    let client = |cell: &CellSummary| cell.cpu_us_per_commit.client;
-    let client = number("cpu_us_per_commit_client", Time, client);
-    let links = |cell: &CellSummary| cell.cpu_us_per_commit.links;
-    let links = number("cpu_us_per_commit_links", Time, links);
-    let spin = |cell: &CellSummary| cell.cpu_us_per_commit.links_spin;
+    let trips = Figure::new("", move |cell| round_trips(summary, cell));
+    let replica = Figure::new("", move |cell| cpu_of_replicas(summary, cell));
     let bytes = |cell: &CellSummary| replicated(cell.bytes_per_commit.replication, Bytes);
     let bytes = Figure::new("bytes_per_commit_replication", bytes);
     let packets = |cell: &CellSummary| replicated(cell.packets_per_commit.replication, Number(2));
     let packets = Figure::new("packets_per_commit_replication", packets);
+    let [of_bytes, of_packets]: [fn(&CellSummary) -> Option<f64>; 2] = [
+        |cell| cell.bytes_per_commit.client,
+        |cell| cell.packets_per_commit.client,
+    ];
     vec![
         trips.at(Part::Costs, 0, "round\ntrips"),
         writer.at(Part::Costs, 1, "CPU\nwriter"),
         replica.at(Part::Costs, 2, "CPU\nreplica"),
-        client.at(Part::Costs, 3, "CPU\nclient"),
-        links.at(Part::Costs, 5, "CPU\nlinks"),
-        number("cpu_us_per_commit_links_spin", Time, spin),
-        number("bytes_per_commit_client", Bytes, |cell| {
-            cell.bytes_per_commit.client
-        }),
+        cpu_of("client", |cpu| cpu.client).at(Part::Costs, 3, "CPU\nclient"),
+        cpu_of("links", |cpu| cpu.links).at(Part::Costs, 5, "CPU\nlinks"),
+        cpu_of("links_spin", |cpu| cpu.links_spin),
+        number("bytes_per_commit_client", Bytes, of_bytes),
         bytes.at(Part::Costs, 6, "bytes\nrepl."),
-        number("packets_per_commit_client", Number(2), |cell| {
-            cell.packets_per_commit.client
-        }),
+        number("packets_per_commit_client", Number(2), of_packets),
         packets.at(Part::Costs, 7, "packets\nrepl."),
         lag(|lag| lag.p50).at(Part::Costs, 8, "lag\np50"),
         lag(|lag| lag.max).at(Part::Costs, 9, "lag\nmax"),
@@ -274,10 +260,13 @@ fn costs(summary: &Summary) -> Figures<'_> {
     ]
 }
 
+fn cpu_of(who: &str, pick: fn(&CpuPerCommit) -> Option<f64>) -> Figure<'static> {
+    let name = format!("cpu_us_per_commit_{who}");
+    number(&name, Time, move |cell| pick(&cell.cpu_us_per_commit))
+}
+
 fn front() -> Figures<'static> {
-    let front = |cell: &CellSummary| cell.cpu_us_per_commit.front;
-    let front = number("cpu_us_per_commit_front", Time, front);
-    vec![front.at(Part::Costs, 4, "CPU\nfront")]
+    vec![cpu_of("front", |cpu| cpu.front).at(Part::Costs, 4, "CPU\nfront")]
 }
 
 /// Of the anatomy of the same mode and load, at whatever distance.
@@ -287,9 +276,11 @@ fn round_trips(summary: &Summary, cell: &CellSummary) -> Entry {
     let mut anatomies = summary.anatomy.iter().filter(|_| is_measured(cell));
     let anatomy = anatomies.find(|anatomy| anatomy.point.without(&axes) == rest);
     let trips = anatomy.and_then(|anatomy| anatomy.round_trips);
-    trips
-        .map(|trips| Quantity::plus_minus(trips, Trips).brief())
-        .into()
+    let brief = |trips| Quantity {
+        style: Style::Brief,
+        ..Quantity::plus_minus(trips, Trips)
+    };
+    trips.map(brief).into()
 }
 
 /// Of servers that somebody else runs, CPU is not known here: the table says so.
@@ -317,7 +308,7 @@ fn replicated(figure: Option<f64>, unit: Unit) -> Entry {
 
 /// Of the replica farthest behind; at least so much where a beat was waited for in vain.
 fn lag(figure: OfLag) -> Figure<'static> {
-    Figure::unnamed(move |cell| {
+    Figure::new("", move |cell| {
         let lags = cell.lag_ms.iter();
         let lags = lags.filter_map(|lag| Some((figure(lag)?, lag)));
         let worst = lags.max_by(|(one, _), (other, _)| one.total_cmp(other));

@@ -6,7 +6,8 @@ use crate::analysis::Summary;
 
 /// RFC 4180, with a row of titles.
 pub fn render(summary: &Summary) -> String {
-    let figures = figures(summary);
+    let mut figures = figures(summary);
+    figures.retain(|figure| !figure.name.is_empty());
     let mut text = row(figures.iter().flat_map(titles));
     for cell in &summary.cells {
         text += &row(figures
@@ -28,29 +29,28 @@ fn quoted(field: &str) -> String {
     }
 }
 
-/// None of a figure that only tables have.
 fn titles(figure: &Figure) -> Vec<String> {
-    let name = figure.name.iter();
+    let name = &figure.name;
     match figure.is_estimate {
-        true => name
-            .flat_map(|name| ["median", "low", "high"].map(|end| format!("{name}_{end}")))
-            .collect(),
-        false => name.cloned().collect(),
+        true => ["median", "low", "high"]
+            .map(|end| format!("{name}_{end}"))
+            .into(),
+        false => vec![name.clone()],
     }
 }
 
 /// As many as there are titles; empty where there is no figure.
 fn fields(figure: &Figure, entry: &Entry) -> Vec<String> {
-    let quantity = entry.quantity();
-    let median = quantity.map(|quantity| quantity.number);
-    let ends = quantity.and_then(|quantity| quantity.ends());
-    let text = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
-    match (&figure.name, entry) {
-        (None, _) => vec![],
-        (_, Entry::Words(words)) => vec![words.clone()],
-        _ if figure.is_estimate => [median, ends.map(|ends| ends.0), ends.map(|ends| ends.1)]
-            .map(text)
-            .into(),
-        _ => vec![text(median)],
-    }
+    let (median, ends) = match entry.plain() {
+        Entry::Words(words) => return vec![words.clone()],
+        Entry::Quantity(quantity) => (Some(quantity.number), quantity.ends),
+        _ => (None, None),
+    };
+    let (low, high) = ends.unzip();
+    let numbers = match figure.is_estimate {
+        true => vec![median, low, high],
+        false => vec![median],
+    };
+    let text = |number: Option<f64>| number.map_or_else(String::new, |n| n.to_string());
+    numbers.into_iter().map(text).collect()
 }

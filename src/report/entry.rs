@@ -55,70 +55,41 @@ pub enum Mark {
 pub struct Quantity {
     pub number: f64,
     pub unit: Unit,
-    pub interval: Interval,
+    /// Both ends of its interval; none where none can be given, or none belongs to it.
+    pub ends: Option<(f64, f64)>,
+    pub style: Style,
 }
 
-/// Both ends of an interval; none where it cannot be given.
-pub type Ends = Option<(f64, f64)>;
-
-/// An interval, and how it is written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Interval {
-    /// Such a figure has none.
-    Untold,
+/// How a quantity is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// It has no interval.
+    Alone,
     /// `752 742–761`
-    Range(Ends),
+    Range,
     /// `1.02 ±0.03`, of figures that may be zero.
-    PlusMinus(Ends),
+    PlusMinus,
     /// The same where room is short: `1.02 ±?` without an interval.
-    PlusMinusBrief(Ends),
+    Brief,
 }
 
 impl Quantity {
-    /// Without an interval.
-    pub fn new(number: f64, unit: Unit) -> Quantity {
-        let interval = Interval::Untold;
-        Quantity {
-            number,
-            unit,
-            interval,
-        }
-    }
-
     /// With the interval as a range.
     pub fn range(estimate: Estimate, unit: Unit) -> Quantity {
-        let ends = estimate.low.zip(estimate.high);
-        Quantity {
-            interval: Interval::Range(ends),
-            ..Quantity::new(estimate.median, unit)
-        }
+        Quantity::new(estimate.into(), unit, Style::Range)
     }
 
     /// With the interval as ±.
     pub fn plus_minus(value: Value, unit: Unit) -> Quantity {
-        let ends = value.low.zip(value.high);
+        Quantity::new(value, unit, Style::PlusMinus)
+    }
+
+    fn new(value: Value, unit: Unit, style: Style) -> Quantity {
         Quantity {
-            interval: Interval::PlusMinus(ends),
-            ..Quantity::new(value.value, unit)
-        }
-    }
-
-    /// Where room is short.
-    pub fn brief(self) -> Quantity {
-        let interval = match self.interval {
-            Interval::PlusMinus(ends) => Interval::PlusMinusBrief(ends),
-            other => other,
-        };
-        Quantity { interval, ..self }
-    }
-
-    /// Of its interval, if there is one.
-    pub fn ends(&self) -> Ends {
-        match self.interval {
-            Interval::Untold => None,
-            Interval::Range(ends) | Interval::PlusMinus(ends) | Interval::PlusMinusBrief(ends) => {
-                ends
-            }
+            number: value.value,
+            unit,
+            ends: value.low.zip(value.high),
+            style,
         }
     }
 }
@@ -129,16 +100,18 @@ impl fmt::Display for Quantity {
         let (size, unit) = self.unit.scale(self.number);
         let told = |number: f64| self.unit.digits(number / size);
         let number = told(self.number);
-        let half = |(low, high): (f64, f64)| told((self.number - low).max(high - self.number));
-        match (self.interval, self.ends()) {
-            (Interval::Untold, _) => write!(f, "{number}{unit}"),
-            (Interval::Range(_), Some((low, high))) => {
+        match (self.style, self.ends) {
+            (Style::Alone, _) => write!(f, "{number}{unit}"),
+            (Style::Range, Some((low, high))) => {
                 write!(f, "{number} {}–{}{unit}", told(low), told(high))
             }
-            (Interval::Range(_), None) => write!(f, "{number} no interval{unit}"),
-            (_, Some(ends)) => write!(f, "{number} ±{}{unit}", half(ends)),
-            (Interval::PlusMinusBrief(_), None) => write!(f, "{number}{unit} ±?"),
-            (_, None) => write!(f, "{number}{unit} no interval"),
+            (Style::Range, None) => write!(f, "{number} no interval{unit}"),
+            (_, Some((low, high))) => {
+                let half = (self.number - low).max(high - self.number);
+                write!(f, "{number} ±{}{unit}", told(half))
+            }
+            (Style::PlusMinus, None) => write!(f, "{number}{unit} no interval"),
+            (Style::Brief, None) => write!(f, "{number}{unit} ±?"),
         }
     }
 }
@@ -149,19 +122,25 @@ impl Entry {
 
     /// A number without an interval, if there is one.
     pub fn number(number: Option<f64>, unit: Unit) -> Entry {
-        number.map(|number| Quantity::new(number, unit)).into()
+        let quantity = |number| Quantity {
+            number,
+            unit,
+            ends: None,
+            style: Style::Alone,
+        };
+        number.map(quantity).into()
     }
 
     /// A number with the interval as a range, if there is one.
     pub fn range(estimate: Option<Estimate>, unit: Unit) -> Entry {
-        estimate
-            .map(|estimate| Quantity::range(estimate, unit))
-            .into()
+        let quantity = |estimate| Quantity::range(estimate, unit);
+        estimate.map(quantity).into()
     }
 
     /// A number with the interval as ±, if there is one.
     pub fn plus_minus(value: Option<Value>, unit: Unit) -> Entry {
-        value.map(|value| Quantity::plus_minus(value, unit)).into()
+        let quantity = |value| Quantity::plus_minus(value, unit);
+        value.map(quantity).into()
     }
 
     /// So many.
@@ -177,12 +156,11 @@ impl Entry {
         }
     }
 
-    /// The quantity in it, marked or not.
-    pub fn quantity(&self) -> Option<&Quantity> {
+    /// Without its marks.
+    pub fn plain(&self) -> &Entry {
         match self {
-            Entry::Quantity(quantity) => Some(quantity),
-            Entry::Marked(entry, _) => entry.quantity(),
-            _ => None,
+            Entry::Marked(entry, _) => entry.plain(),
+            _ => self,
         }
     }
 
@@ -268,7 +246,11 @@ mod tests {
         let told = |estimate: Estimate| {
             let half = Quantity::plus_minus(estimate.into(), Unit::Number(0));
             let range = Quantity::range(estimate, Unit::Number(0));
-            [range, half, half.brief()].map(|quantity| quantity.to_string())
+            let brief = Quantity {
+                style: Style::Brief,
+                ..half
+            };
+            [range, half, brief].map(|quantity| quantity.to_string())
         };
         assert_eq!(told(estimate), ["752 742–761", "752 ±10", "752 ±10"]);
         estimate.low = None;
@@ -297,7 +279,8 @@ mod tests {
         assert_eq!(told(figure(1.0), Mark::NoDifference), "1.00 ~");
         assert_eq!(told(figure(1.0), Mark::AtLeast), "≥1.00");
         let none = figure(0.0).marked(true, Mark::NoSuchThing);
-        assert!(none.is_nothing() && none.quantity().is_some());
+        assert!(none.is_nothing());
+        assert_eq!(none.plain(), &figure(0.0));
         assert_eq!(none.to_string(), NOTHING);
         assert_eq!(figure(2.0).marked(false, Mark::Bent), figure(2.0));
     }

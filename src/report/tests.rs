@@ -3,7 +3,7 @@ use crate::analysis::example::{Example, group_commit, laddered, screened, unequa
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
 use crate::record::{Flag, Iteration};
-use crate::study::{SysbenchLoad, Workload};
+use crate::study::{Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -348,12 +348,6 @@ fn long_labels_still_fit() {
     check_width(&render(&summarise(&example.record()), Format::Text));
 }
 
-#[test]
-fn formats_have_names() {
-    assert_eq!(Format::named("csv"), Some(Format::Csv));
-    assert_eq!(Format::named("html"), None);
-}
-
 /// What the variables of a design do, from its heading on.
 fn of_the_screen(text: &str) -> &str {
     let from = text.find("Effects on").unwrap();
@@ -570,6 +564,20 @@ fn rows_held_against_different_ones_say_which() {
         !text.contains("vs baseline") && !text.contains("vs single"),
         "{text}"
     );
+}
+
+#[test]
+fn a_baseline_is_called_by_its_mode_where_that_tells_which_row_it_is() {
+    let mut summary = example();
+    summary.cells.retain(|cell| cell.point.server == "mysql");
+    let text = render(&summary, Format::Text);
+    assert!(text.contains("vs single"), "{text}");
+    // Now all are variants of one mode.
+    for cell in &mut summary.cells {
+        cell.point.mode = Mode::Galera;
+    }
+    let text = render(&summary, Format::Text);
+    assert!(text.contains("vs mysql single"), "{text}");
 }
 
 #[test]
