@@ -382,41 +382,41 @@ fn on_disks() -> Figures<'static> {
         number("disk_busy_share", Share, |cell| cell.disk_busy_share),
         number("degraded_s", Seconds, |cell| cell.degraded_s),
     ];
-    // Name, unit, place and title in the table if it has one, and where it comes from.
-    let by_role: [(&str, Unit, Option<(u32, &str)>, OfDisks); 7] = [
-        ("flushes", Number(2), Some((0, "flushes")), |cell| {
-            cell.flushes_per_commit
-        }),
-        ("reads", Number(2), None, |cell| cell.reads_per_commit),
-        ("writes", Number(2), Some((5, "writes")), |cell| {
-            cell.writes_per_commit
-        }),
-        ("bytes_read", Bytes, None, |cell| cell.bytes_read_per_commit),
-        ("bytes_written", Bytes, Some((7, "bytes")), |cell| {
-            cell.bytes_written_per_commit
-        }),
-        ("flush_time_us", Time, Some((3, "in flush")), |cell| {
-            cell.flush_time_us_per_commit
-        }),
-        ("disk_cpu_us", Time, None, |cell| {
-            cell.disk_cpu_us_per_commit
-        }),
+    let flushes = by_role("flushes", Number(2), |cell| cell.flushes_per_commit);
+    let writes = by_role("writes", Number(2), |cell| cell.writes_per_commit);
+    let bytes = by_role("bytes_written", Bytes, |cell| cell.bytes_written_per_commit);
+    let times = by_role("flush_time_us", Time, |cell| cell.flush_time_us_per_commit);
+    let pairs = [
+        on_disk(flushes, 0, "flushes"),
+        by_role("reads", Number(2), |cell| cell.reads_per_commit),
+        on_disk(writes, 5, "writes"),
+        by_role("bytes_read", Bytes, |cell| cell.bytes_read_per_commit),
+        on_disk(bytes, 7, "bytes"),
+        on_disk(times, 3, "in flush"),
+        by_role("disk_cpu_us", Time, |cell| cell.disk_cpu_us_per_commit),
     ];
-    for (name, unit, shown, pick) in by_role {
-        let roles: [(&str, fn(ByRole) -> Option<f64>); 2] =
-            [("writer", |of| of.writer), ("replica", |of| of.replica)];
-        for (offset, (role, of_role)) in (0..).zip(roles) {
-            let name = format!("{name}_per_commit_{role}");
-            let figure = number(&name, unit, move |cell| of_role(pick(cell)));
-            figures.push(match shown {
-                Some((place, what)) => {
-                    figure.at(Part::OnDisk, place + offset, &format!("{what}\n{role}"))
-                }
-                None => figure,
-            });
-        }
-    }
+    figures.extend(pairs.into_iter().flatten());
     figures
+}
+
+/// Of the writer's disk, and of the replicas'.
+fn by_role(name: &str, unit: Unit, pick: OfDisks) -> [Figure<'static>; 2] {
+    let name = |role| format!("{name}_per_commit_{role}");
+    [
+        number(&name("writer"), unit, move |cell| pick(cell).writer),
+        number(&name("replica"), unit, move |cell| pick(cell).replica),
+    ]
+}
+
+fn on_disk(
+    [writer, replica]: [Figure<'static>; 2],
+    place: u32,
+    what: &str,
+) -> [Figure<'static>; 2] {
+    [
+        writer.at(Part::OnDisk, place, &format!("{what}\nwriter")),
+        replica.at(Part::OnDisk, place + 1, &format!("{what}\nreplica")),
+    ]
 }
 
 /// Figures of each node that is a replica anywhere.

@@ -51,6 +51,13 @@ fn ends(polyline: &str) -> [(f64, f64); 2] {
     all.try_into().unwrap_or_else(|all| panic!("{all:?}"))
 }
 
+/// All lines between two points that hold a piece of text.
+fn straight<'s>(svg: &'s str, part: &'s str) -> impl Iterator<Item = [(f64, f64); 2]> + 's {
+    let points = |line: &str| line.matches(',').count();
+    let lines = elements(svg, "polyline", part).into_iter();
+    lines.filter(move |line| points(line) == 2).map(ends)
+}
+
 fn texts(svg: &str) -> Vec<&str> {
     let after = svg.split("<text ").skip(1);
     after
@@ -76,15 +83,7 @@ fn bars_have_their_figures_lengths_and_intervals() {
     assert_eq!((bars.len(), cells.len()), (6, 6));
     let zero = number(bars[0], "x");
     let scale = number(bars[0], "width") / cells[0].throughput_per_s.unwrap().median;
-    let lines: Vec<[(f64, f64); 2]> = elements(svg, "polyline", "#000000")
-        .into_iter()
-        .filter(|line| {
-            line.split_whitespace()
-                .filter(|word| word.contains(','))
-                .count()
-                == 2
-        })
-        .map(ends)
+    let lines: Vec<[(f64, f64); 2]> = straight(svg, "#000000")
         .filter(|[from, to]| from.1 == to.1 && from.0 > zero && to.0 - from.0 < 600.0)
         .collect();
     for (bar, cell) in bars.iter().zip(&cells) {
@@ -168,15 +167,7 @@ fn intervals_of_a_line_end_where_they_should() {
         .filter(|cell| cell.label == "mysql single")
         .collect();
     assert_eq!(marks.len(), 3);
-    let uprights: Vec<[(f64, f64); 2]> = elements(svg, "polyline", "stroke=\"#0072B2\"")
-        .into_iter()
-        .filter(|line| {
-            line.split_whitespace()
-                .filter(|word| word.contains(','))
-                .count()
-                == 2
-        })
-        .map(ends)
+    let uprights: Vec<[(f64, f64); 2]> = straight(svg, "stroke=\"#0072B2\"")
         .filter(|[from, to]| from.0 == to.0)
         .collect();
     assert_eq!(uprights.len(), 3);
