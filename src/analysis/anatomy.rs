@@ -111,6 +111,7 @@ fn anatomy(record: &Record, first: &Cell) -> Anatomy {
 fn named(header: &Header, first: &Cell) -> Anatomy {
     let spec = &header.study.modes[first.mode];
     Anatomy {
+        point: crate::plan::Point::of(&header.study, first),
         label: spec.label.clone(),
         server: spec.server.clone(),
         mode: spec.mode.name().to_owned(),

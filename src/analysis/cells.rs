@@ -50,11 +50,10 @@ pub fn summarise(record: &Record) -> Vec<CellSummary> {
 fn cell(record: &Record, index: usize) -> CellSummary {
     let rounds = Rounds::of(record, index);
     let named = named(&record.header, &record.header.cells[index]);
-    let ratio = ratio(record, index);
     let flush = disks::flush_times(&rounds.sound);
     let is_ours = record.header.endpoints.is_empty();
-    let by_round = by_round(&rounds, is_ours);
-    // Of replicas that somebody else runs nobody has seen whether they count what they apply.
+    let by_round = by_round(record, index, &rounds);
+    let ratio = over(&by_round.ratio);
     CellSummary {
         rounds: rounds.sound.len() as u32,
         rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
@@ -66,12 +65,12 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         per: rounds.per,
         throughput_per_s: over(&by_round.throughput_per_s),
         applied_per_s: over(&by_round.applied_per_s),
-        applied_share: rounds.estimate_of(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
+        applied_share: over(&by_round.applied_share),
         lag_state: applied::lag_state(&rounds.sound, rounds.per, rounds.warmup_s)
             .filter(|_| is_ours),
         unevenness: over(&by_round.unevenness),
         dips: timeline::dips_of_rounds(&rounds.all_steady()),
-        usd_per_million_queries: rounds.estimate_of(|m| usd_per_million(record, index, m)),
+        usd_per_million_queries: over(&by_round.usd_per_million_queries),
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
@@ -108,13 +107,19 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     }
 }
 
-fn by_round(rounds: &Rounds, is_ours: bool) -> ByRound {
+fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
+    // Of replicas that somebody else runs nobody has seen whether they count what they apply.
+    let is_ours = record.header.endpoints.is_empty();
+    let applied_per_s = |m: &Measurement| applied::per_s(m, rounds.per, rounds.warmup_s);
     ByRound {
         throughput_per_s: rounds.by_round(|m| throughput(m, rounds.per)),
-        applied_per_s: rounds
-            .by_round(|m| applied::per_s(m, rounds.per, rounds.warmup_s).filter(|_| is_ours)),
+        applied_per_s: rounds.by_round(|m| applied_per_s(m).filter(|_| is_ours)),
+        applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
+        usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
+        ratio: ratio(record, index, rounds),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
+        p50_us: rounds.by_round(|m| latency(&[m]).p50),
         p95_us: rounds.by_round(|m| latency(&[m]).p95),
     }
 }
@@ -210,10 +215,6 @@ impl<'a> Rounds<'a> {
     fn of_disks(&self, figure: fn(&DiskUse) -> f64) -> ByRole {
         disks::per_commit(&self.sound, self.per, figure)
     }
-
-    fn estimate_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<Estimate> {
-        estimate(&self.values(figure), Noise::Multiplies)
-    }
 }
 
 /// Commits, or transactions where the workload only reads.
@@ -258,16 +259,16 @@ pub(super) fn per_commit(measurement: &Measurement, per: Per, figure: f64) -> Op
 }
 
 /// Throughput over the baseline's in the same round, where both are sound.
-fn ratio(record: &Record, index: usize) -> Option<Estimate> {
-    let base = baseline_of(&record.header, index)?;
-    let (mode, base) = (Rounds::of(record, index), Rounds::of(record, base));
+fn ratio(record: &Record, index: usize, mode: &Rounds) -> BTreeMap<u32, f64> {
+    let Some(base) = baseline_of(&record.header, index) else {
+        return BTreeMap::new();
+    };
+    let base = Rounds::of(record, base);
     let of_round = |round| base.sound.iter().find(|m| m.round == round);
-    let paired = |m: &&Measurement| {
+    mode.by_round(|m| {
         let below = throughput(of_round(m.round)?, base.per)?;
         (below > 0.0).then_some(throughput(m, mode.per)? / below)
-    };
-    let ratios: Vec<f64> = mode.sound.iter().filter_map(paired).collect();
-    estimate(&ratios, Noise::Multiplies)
+    })
 }
 
 /// The cell of the baseline that differs in nothing but the mode.

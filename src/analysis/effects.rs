@@ -57,6 +57,9 @@ pub struct Factor {
 pub struct Effect {
     /// Letters of its factors: `a`, or `ab` of an interaction.
     pub of: String,
+    /// Its factors, as indices; no part of the JSON, which has their letters.
+    #[serde(skip)]
+    pub factors: Vec<usize>,
     /// Other effects that no run tells from this one.
     pub aliases: Vec<String>,
     /// Of one variable: throughput with it high over that with it low. Of two: throughput with both
@@ -162,8 +165,12 @@ fn sets(screen: &Screen, order: u32) -> Vec<u32> {
 }
 
 fn letters(set: u32) -> String {
-    let held = (0..u32::BITS as usize).filter(|factor| set >> factor & 1 == 1);
-    held.map(letter).collect()
+    held(set).map(letter).collect()
+}
+
+/// The factors of a set.
+fn held(set: u32) -> impl Iterator<Item = usize> {
+    (0..u32::BITS as usize).filter(move |factor| set >> factor & 1 == 1)
 }
 
 fn effect(screen: &Screen, rounds: &[Vec<f64>], set: u32) -> Effect {
@@ -177,6 +184,7 @@ fn effect(screen: &Screen, rounds: &[Vec<f64>], set: u32) -> Effect {
     let is_alias = |other: &&u32| **other != set && screen.design.column(**other) == column;
     Effect {
         of: letters(set),
+        factors: held(set).collect(),
         aliases: others
             .iter()
             .filter(is_alias)

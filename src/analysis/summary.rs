@@ -12,7 +12,7 @@ use super::interval::Estimate;
 use super::ladder::Ladder;
 use super::timeline::Dips;
 use super::trial::Toll;
-use crate::plan::Point;
+pub use crate::plan::{Axis, Point, Rest};
 use crate::record::server_errors::ServerErrors;
 use crate::record::{EndpointFacts, Flag, Host, ServerFacts};
 
@@ -227,19 +227,25 @@ pub struct CellSummary {
     /// which has the `id`.
     #[serde(skip)]
     pub workload_in_full: String,
-    /// For ratios between any two cells; no part of the JSON, which has the estimates.
-    #[serde(skip)]
+    /// What each round came to, of all figures that have an interval, and of latency.
+    #[serde(default)]
     pub by_round: ByRound,
 }
 
-/// Figures of single rounds, by the round's number.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Figures of single rounds, by the round's number; without those rounds that have none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ByRound {
     pub throughput_per_s: BTreeMap<u32, f64>,
     pub applied_per_s: BTreeMap<u32, f64>,
+    pub applied_share: BTreeMap<u32, f64>,
     pub unevenness: BTreeMap<u32, f64>,
+    pub usd_per_million_queries: BTreeMap<u32, f64>,
+    /// Throughput over the baseline's in the same round.
+    pub ratio: BTreeMap<u32, f64>,
     pub run_s: BTreeMap<u32, f64>,
-    /// 95th percentile of latency, where a round has samples enough for it.
+    /// Percentiles of latency, where a round has samples enough for them.
+    pub p50_us: BTreeMap<u32, f64>,
     pub p95_us: BTreeMap<u32, f64>,
 }
 
@@ -415,6 +421,9 @@ pub struct Anatomy {
     pub waits_for: Option<String>,
     /// Doubts about its measurements, void ones included.
     pub flags: Vec<FlagCount>,
+    /// The first of its points, to be compared; no part of the JSON.
+    #[serde(skip)]
+    pub point: Point,
 }
 
 /// A fitted figure with its interval over rounds.

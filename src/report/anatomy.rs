@@ -2,38 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use super::cells::client;
-use super::numbers::{NOTHING, percent, plus_minus, time, time_plus_minus, trips};
+use super::entry::{Entry, Mark, Quantity};
+use super::group::{grouped, load_but};
+use super::label;
+use super::numbers::{Unit, time};
 use super::page::{Block, Table};
 use crate::analysis::Summary;
-use crate::analysis::summary::{Adds, Anatomy, FlagCount, LackOfFit, Sum, Value};
+use crate::analysis::summary::{Adds, Anatomy, Axis, LackOfFit, Sum, Value};
 
 /// Below this chance, and with at least [`BENT_SHARE`], the medians do not lie on a line.
 const BENT_CHANCE: f64 = 0.05;
 const BENT_SHARE: f64 = 0.05;
 
-/// One table for each workload and client site that has a line.
+/// What the rows of one table may differ in, besides the mode.
+const WITHIN: [Axis; 4] = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
+
+/// One table for each workload and client site that has a line, by name.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
-    let drawn: Vec<&Anatomy> = summary
-        .anatomy
-        .iter()
-        .filter(|a| a.round_trips.is_some() || a.flushes.is_some())
-        .collect();
-    let groups: BTreeSet<(&str, &str)> = drawn
-        .iter()
-        .map(|a| (&a.workload[..], &a.client_site[..]))
-        .collect();
-    let group = |(workload, site)| {
-        let is_in = |a: &&&Anatomy| a.workload == workload && a.client_site == site;
-        let members: Vec<&Anatomy> = drawn.iter().filter(is_in).copied().collect();
-        section(summary, &members)
-    };
-    groups.into_iter().flat_map(group).collect()
+    let has_line = |a: &&Anatomy| a.round_trips.is_some() || a.flushes.is_some();
+    let drawn = summary.anatomy.iter().filter(has_line);
+    let mut groups = grouped(drawn, |anatomy| load_but(&anatomy.point, &WITHIN));
+    groups.sort_by_key(|group| (&group[0].workload, &group[0].client_site));
+    let sections = groups.iter();
+    sections
+        .flat_map(|members| section(summary, members))
+        .collect()
 }
 
 fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
-    let first = members[0];
-    let client = client(summary, &first.client_site);
+    let point = &members[0].point;
+    let load = label::workload(summary, point);
+    let client = label::client(summary, &point.client_site);
     let has_flushes = members.iter().any(|a| a.flushes.is_some());
     let flushes = if has_flushes {
         " + flushes · flush time"
@@ -41,9 +40,8 @@ fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
         ""
     };
     let heading = format!(
-        "Anatomy of a commit: median latency = work + round trips · RTT{flushes}; {}, \
-         1 connection, {client}",
-        first.workload
+        "Anatomy of a commit: median latency = work + round trips · RTT{flushes}; {load}, \
+         1 connection, {client}"
     );
     let said = members
         .iter()
@@ -69,12 +67,13 @@ fn table(members: &[&Anatomy]) -> Table {
         ("distances,\nrounds", false),
     ];
     with_peers(&columns, members, |anatomy| {
+        let counts = [anatomy.distances, anatomy.rounds].map(|count| count as usize);
         vec![
             marked(anatomy),
-            of_line(anatomy.round_trips, trips),
-            anatomy.work_us.map_or_else(nothing, time_plus_minus),
-            anatomy.lack_of_fit.map_or_else(nothing, misfit),
-            format!("{}, {}", anatomy.distances, anatomy.rounds),
+            Entry::plus_minus(anatomy.round_trips, Unit::Trips),
+            Entry::plus_minus(anatomy.work_us, Unit::Time),
+            anatomy.lack_of_fit.map_or(Entry::NOTHING, misfit),
+            Entry::Several(counts.map(Entry::count).into(), ", "),
         ]
     })
 }
@@ -94,22 +93,19 @@ fn flush_table(members: &[&Anatomy]) -> Table {
         (&log[..], true),
     ];
     with_peers(&columns, members, |anatomy| {
-        let sums: Vec<String> = anatomy.adds.iter().map(sum_short).collect();
+        let sums: Vec<Entry> = anatomy.adds.iter().map(sum_short).collect();
         vec![
             marked(anatomy),
-            of_line(anatomy.round_trips, trips),
-            of_line(anatomy.flushes, trips),
-            anatomy.work_us.map_or_else(nothing, time_plus_minus),
-            anatomy.lack_of_fit.map_or_else(nothing, misfit_share),
-            anatomy
-                .flushes_lack_of_fit
-                .map_or_else(nothing, misfit_share),
-            if sums.is_empty() {
-                nothing()
-            } else {
-                sums.join(", ")
+            Entry::plus_minus(anatomy.round_trips, Unit::Trips),
+            Entry::plus_minus(anatomy.flushes, Unit::Trips),
+            Entry::plus_minus(anatomy.work_us, Unit::Time),
+            anatomy.lack_of_fit.map_or(Entry::NOTHING, share),
+            anatomy.flushes_lack_of_fit.map_or(Entry::NOTHING, share),
+            match sums.is_empty() {
+                true => Entry::NOTHING,
+                false => Entry::Several(sums, ", "),
             },
-            anatomy.log_layout.clone(),
+            anatomy.log_layout[..].into(),
         ]
     })
 }
@@ -118,7 +114,7 @@ fn flush_table(members: &[&Anatomy]) -> Table {
 fn with_peers(
     columns: &[(&str, bool)],
     members: &[&Anatomy],
-    row: impl Fn(&Anatomy) -> Vec<String>,
+    row: impl Fn(&Anatomy) -> Vec<Entry>,
 ) -> Table {
     let peers: BTreeSet<&String> = members
         .iter()
@@ -137,35 +133,29 @@ fn with_peers(
     let whole_row = |anatomy: &&Anatomy| {
         let mut row = row(anatomy);
         let of_peer = |peer: &&String| anatomy.per_peer.as_ref()?.get(*peer).copied();
-        row.extend(peers.iter().map(|peer| of_line(of_peer(peer), trips)));
-        row.push(anatomy.waits_for.clone().unwrap_or_else(nothing));
+        let of_peers = peers.iter().map(of_peer);
+        row.extend(of_peers.map(|value| Entry::plus_minus(value, Unit::Trips)));
+        let waits_for = anatomy.waits_for.as_deref();
+        row.push(waits_for.map_or(Entry::NOTHING, Entry::from));
         row
     };
     table.rows = members.iter().map(whole_row).collect();
     table.without_empty_columns()
 }
 
-fn nothing() -> String {
-    NOTHING.to_owned()
-}
-
-fn marked(anatomy: &Anatomy) -> String {
-    let mark = if anatomy.flags.is_empty() { "" } else { " !" };
-    format!("{}{mark}", anatomy.label)
-}
-
-fn of_line(value: Option<Value>, format: fn(f64) -> String) -> String {
-    value.map_or_else(nothing, |value| plus_minus(value, format))
+fn marked(anatomy: &Anatomy) -> Entry {
+    Entry::from(&anatomy.label[..]).marked(!anatomy.flags.is_empty(), Mark::Doubt)
 }
 
 /// `adds`, `−1.20 ms`, `~`
-fn sum_short(adds: &Adds) -> String {
+fn sum_short(adds: &Adds) -> Entry {
+    let difference = Entry::number(Some(adds.difference_us.value.abs()), Unit::Time);
     match adds.verdict {
-        None => "no interval".to_owned(),
-        Some(Sum::Adds) => "adds".to_owned(),
-        Some(Sum::NoDifferenceShown) => "~".to_owned(),
-        Some(Sum::Overlaps) => format!("−{}", time(adds.difference_us.value.abs())),
-        Some(Sum::Exceeds) => format!("+{}", time(adds.difference_us.value)),
+        None => "no interval".into(),
+        Some(Sum::Adds) => "adds".into(),
+        Some(Sum::NoDifferenceShown) => "~".into(),
+        Some(Sum::Overlaps) => difference.marked(true, Mark::Less),
+        Some(Sum::Exceeds) => difference.marked(true, Mark::More),
     }
 }
 
@@ -188,7 +178,7 @@ fn sum_in_words(adds: &Adds) -> Option<String> {
         adds.distances,
         adds.disks,
         time(adds.got_us),
-        time_plus_minus(size),
+        Quantity::plus_minus(size, Unit::Time),
         time(adds.sum_us)
     ))
 }
@@ -196,23 +186,20 @@ fn sum_in_words(adds: &Adds) -> Option<String> {
 /// `flushes in series at a 2.00 ±0.02, at b 0.00 ±0.01`
 fn by_site(anatomy: &Anatomy) -> Option<String> {
     let each = anatomy.flushes_by_site.as_ref()?.iter();
-    let each = each.map(|(site, value)| format!("at {site} {}", plus_minus(*value, trips)));
+    let trips = |value: &Value| Quantity::plus_minus(*value, Unit::Trips);
+    let each = each.map(|(site, value)| format!("at {site} {}", trips(value)));
     let each: Vec<String> = each.collect();
     Some(format!("flushes in series {}", each.join(", ")))
 }
 
-fn misfit_share(lack: LackOfFit) -> String {
-    let bent = if is_bent(lack) { " bent" } else { "" };
-    format!("{}{bent}", percent(lack.share))
+fn share(lack: LackOfFit) -> Entry {
+    let share = Entry::number(Some(lack.share), Unit::Share);
+    share.marked(is_bent(lack), Mark::Bent)
 }
 
-fn misfit(lack: LackOfFit) -> String {
-    let bent = if is_bent(lack) { " bent" } else { "" };
-    format!(
-        "{} {}{bent}",
-        time(lack.residual_us_max),
-        percent(lack.share)
-    )
+fn misfit(lack: LackOfFit) -> Entry {
+    let residual = Entry::number(Some(lack.residual_us_max), Unit::Time);
+    Entry::Several(vec![residual, share(lack)], " ")
 }
 
 fn is_bent(lack: LackOfFit) -> bool {
@@ -239,8 +226,10 @@ fn said(anatomy: &Anatomy) -> Option<String> {
     let bent_flushes = anatomy.flushes_lack_of_fit.filter(|lack| is_bent(*lack));
     let bent_flushes = bent_flushes
         .map(|_| "its latency is no straight line over flush time: trust no single slope");
-    let flag = |f: &FlagCount| format!("! {} {}/{}", f.flag.name(), f.rounds, f.of);
-    let flags = anatomy.flags.iter().map(flag);
+    let flags = anatomy
+        .flags
+        .iter()
+        .map(|count| format!("! {}", label::flag(count)));
     let parts = waits
         .into_iter()
         .chain(bent.map(str::to_owned))

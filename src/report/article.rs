@@ -1,12 +1,15 @@
 //! An article beside the study that asks its question again: what was reached against
 //! connections, as such articles show it, what was published, and what became of its claims.
 
-use super::numbers::{NOTHING, digits, or_nothing, time, with_interval};
+use super::entry::{Entry, Mark};
+use super::group::{grouped, load_but};
+use super::label;
+use super::numbers::{Unit, digits};
 use super::page::{Block, Table};
 use crate::analysis::Summary;
 use crate::analysis::claims::{Article, Claim, Figure, Grid};
 use crate::analysis::interval::median;
-use crate::analysis::summary::{CellSummary, Per, Value};
+use crate::analysis::summary::{Axis, CellSummary, Value};
 
 /// Nothing for a study that repeats no article.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
@@ -48,17 +51,17 @@ fn grid(grid: &Grid) -> [Block; 2] {
             Some(_) => format!("{}, published", row.name),
             None => row.name.clone(),
         };
-        let mut cells = vec![name];
+        let mut cells = vec![Entry::Words(name)];
         let figures = (0..grid.columns.len()).map(|i| row.figures.get(i).copied().flatten());
         cells.extend(figures.map(|figure| or_nothing_of(figure, row.published.is_some())));
-        cells.extend(has_notes.then(|| row.note.clone().unwrap_or_default()));
+        cells.extend(has_notes.then(|| row.note.clone().unwrap_or_default().into()));
         table.rows.push(cells);
     }
     [Block::Heading(grid.title.clone()), Block::Table(table)]
 }
 
 /// A published figure often stands alone; one of ours without an interval says so.
-fn or_nothing_of(figure: Option<Value>, is_published: bool) -> String {
+fn or_nothing_of(figure: Option<Value>, is_published: bool) -> Entry {
     let decimals = |value: f64| match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -67,9 +70,9 @@ fn or_nothing_of(figure: Option<Value>, is_published: bool) -> String {
         _ => format!("{value:.5}"),
     };
     let Some(Value { value, low, high }) = figure else {
-        return NOTHING.to_owned();
+        return Entry::NOTHING;
     };
-    match (low, high) {
+    let words = match (low, high) {
         // Asked or counted, not measured: there is nothing to doubt.
         (Some(low), Some(high)) if low == high && value.fract() == 0.0 => format!("{value:.0}"),
         // Published as a range alone.
@@ -81,7 +84,8 @@ fn or_nothing_of(figure: Option<Value>, is_published: bool) -> String {
         }
         _ if is_published => decimals(value),
         _ => format!("{} ±?", decimals(value)),
-    }
+    };
+    Entry::Words(words)
 }
 
 fn published(article: &Article) -> Vec<(String, String)> {
@@ -140,56 +144,35 @@ fn against_connections(summary: &Summary) -> Vec<Block> {
 }
 
 fn sections(summary: &Summary) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section> = Vec::new();
-    for cell in &summary.cells {
-        match sections
-            .iter_mut()
-            .find(|section| is_alike(section.cells[0], cell))
-        {
-            Some(section) => section.cells.push(cell),
-            None => sections.push(Section {
-                cells: vec![cell],
-                connections: vec![],
-            }),
-        }
-    }
-    for section in &mut sections {
-        section.connections = section.cells.iter().map(|cell| cell.connections).collect();
-        section.connections.sort_unstable();
-        section.connections.dedup();
-    }
-    sections
-}
-
-fn is_alike(one: &CellSummary, other: &CellSummary) -> bool {
-    (&one.workload, &one.disks, &one.client_site)
-        == (&other.workload, &other.disks, &other.client_site)
-        && (one.measure_s, one.watch_after_s) == (other.measure_s, other.watch_after_s)
+    let within = [Axis::Distances, Axis::Connections];
+    let groups = grouped(&summary.cells, |cell| load_but(&cell.point, &within));
+    groups.into_iter().map(Section::of).collect()
 }
 
 impl<'s> Section<'s> {
+    fn of(cells: Vec<&'s CellSummary>) -> Section<'s> {
+        let mut connections: Vec<u32> = cells.iter().map(|cell| cell.connections).collect();
+        connections.sort_unstable();
+        connections.dedup();
+        Section { cells, connections }
+    }
+
     fn blocks(&self) -> Vec<Block> {
         let first = self.cells[0];
-        let what = match first.per {
-            Per::Commit => "commits",
-            Per::Transaction => "transactions",
-        };
-        let disks = first
-            .disks
-            .as_ref()
-            .map(|label| format!(", disks: {label}"));
+        let rate = label::rate(first.per);
         let heading = format!(
-            "{what}/s against connections: {}, client at site {}{}",
+            "{rate} against connections: {}, client at site {}{}",
             first.workload,
             first.client_site,
-            disks.unwrap_or_default()
+            label::disks(first.disks.as_ref())
         );
-        let shared = self.table(&format!("{what}\nper flush"), |cell| {
-            or_nothing(cell.commits_per_flush, |n| digits(n, 2))
+        let per_flush = format!("{}s\nper flush", label::one(first.per));
+        let shared = self.table(&per_flush, |cell| {
+            Entry::number(cell.commits_per_flush, Unit::Number(2))
         });
         let mut blocks = vec![
             Block::Heading(heading),
-            Block::Table(self.table(&format!("{what}/s"), throughput)),
+            Block::Table(self.table(rate, throughput)),
         ];
         if self
             .cells
@@ -201,7 +184,7 @@ impl<'s> Section<'s> {
         blocks
     }
 
-    fn table(&self, title: &str, figure: impl Fn(&CellSummary) -> String) -> Table {
+    fn table(&self, title: &str, figure: impl Fn(&CellSummary) -> Entry) -> Table {
         let titles: Vec<String> = self
             .connections
             .iter()
@@ -212,10 +195,11 @@ impl<'s> Section<'s> {
         let mut table = Table::new(&columns);
         let row = |line: &Vec<&CellSummary>| {
             let rtts: Vec<f64> = line.iter().filter_map(|cell| cell.rtt_us_got).collect();
-            let mut row = vec![line[0].label.clone(), or_nothing(median(&rtts), time)];
+            let rtt = Entry::number(median(&rtts), Unit::Time);
+            let mut row = vec![line[0].label[..].into(), rtt];
             row.extend(self.connections.iter().map(|connections| {
                 let cell = line.iter().find(|cell| cell.connections == *connections);
-                cell.map_or_else(|| NOTHING.to_owned(), |cell| figure(cell))
+                cell.map_or(Entry::NOTHING, |cell| figure(cell))
             }));
             row
         };
@@ -225,28 +209,24 @@ impl<'s> Section<'s> {
 
     /// By mode, then by distance, each in the order of the study.
     fn lines(&self) -> Vec<Vec<&'s CellSummary>> {
-        let place = |label: &str| self.cells.iter().position(|cell| cell.label == label);
-        let mut lines: Vec<Vec<&CellSummary>> = Vec::new();
-        for cell in &self.cells {
-            let is_it = |line: &&mut Vec<&CellSummary>| {
-                (&line[0].label, &line[0].distances) == (&cell.label, &cell.distances)
-            };
-            match lines.iter_mut().find(is_it) {
-                Some(line) => line.push(cell),
-                None => lines.push(vec![cell]),
-            }
-        }
-        lines.sort_by_key(|line| place(&line[0].label));
+        let rest = |cell: &'s CellSummary| cell.point.without(&[Axis::Connections]);
+        let mut lines = grouped(self.cells.iter().copied(), rest);
+        let place = |cell: &CellSummary| {
+            let mut rows = self.cells.iter().map(|cell| cell.point.row);
+            rows.position(|row| row == cell.point.row)
+        };
+        lines.sort_by_key(|line| place(line[0]));
         lines
     }
 }
 
 /// `250 248–252`, with a mark where there is a doubt about it.
-fn throughput(cell: &CellSummary) -> String {
-    let Some(estimate) = cell.throughput_per_s else {
-        return NOTHING.to_owned();
-    };
-    let mark = if cell.flags.is_empty() { "" } else { "!" };
-    let decimals = usize::from(estimate.median < 100.0);
-    with_interval(estimate, |rate| digits(rate, decimals)) + mark
+fn throughput(cell: &CellSummary) -> Entry {
+    let decimals = |median: f64| usize::from(median < 100.0);
+    let decimals = cell
+        .throughput_per_s
+        .map_or(0, |rate| decimals(rate.median));
+    let rate = Entry::range(cell.throughput_per_s, Unit::Number(decimals));
+    let is_doubted = cell.throughput_per_s.is_some() && !cell.flags.is_empty();
+    rate.marked(is_doubted, Mark::Doubt)
 }

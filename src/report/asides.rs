@@ -1,6 +1,7 @@
 //! What is told of a cell in lines below its tables, for want of a column.
 
-use super::numbers::{count, digits, or_nothing, percent, time, with_interval};
+use super::entry::Quantity;
+use super::numbers::{Unit, count, digits, or_nothing, percent, time};
 use crate::analysis::applied::given_up;
 use crate::analysis::summary::CellSummary;
 
@@ -46,7 +47,7 @@ fn counted(cell: &CellSummary) -> Option<String> {
 /// Where replicas apply visibly less than is committed.
 fn applied(cell: &CellSummary) -> Option<String> {
     let (applied, committed) = (cell.applied_per_s?, cell.throughput_per_s?);
-    let said = with_interval(applied, |rate| digits(rate, 0));
+    let said = Quantity::range(applied, Unit::Number(0));
     (applied.median < FALLS_BEHIND * committed.median).then(|| {
         let given_up = given_up(cell).map(|said| format!("; {said}"));
         format!(
@@ -60,7 +61,7 @@ fn applied(cell: &CellSummary) -> Option<String> {
 
 /// How even the seconds are, and what was seen of dips.
 fn even(cell: &CellSummary) -> Option<String> {
-    let scatter = with_interval(cell.unevenness?, percent);
+    let scatter = Quantity::range(cell.unevenness?, Unit::Share);
     let dips = cell.dips.as_ref().map(|dips| {
         let depth = dips.depth.map(|share| format!(" by {}", percent(share)));
         let gap = dips.median_gap_s;
@@ -82,7 +83,7 @@ fn even(cell: &CellSummary) -> Option<String> {
 }
 
 fn price(cell: &CellSummary) -> Option<String> {
-    let said = with_interval(cell.usd_per_million_queries?, |usd| format!("{usd:.4}"));
+    let said = Quantity::range(cell.usd_per_million_queries?, Unit::Dollars);
     Some(format!(
         "{}, US dollars per million queries: {said}",
         cell.label

@@ -1,11 +1,11 @@
 //! What the variables of a screening design do, alone and together with another.
 
-use super::cells::client;
-use super::numbers::{NOTHING, count, digits, ratio, with_interval};
+use super::entry::{Entry, Mark};
+use super::label;
+use super::numbers::{NOTHING, Unit, count, digits, ratio};
 use super::page::{Block, Table};
 use crate::analysis::Summary;
 use crate::analysis::effects::{Effect, Effects, Factor};
-use crate::analysis::summary::Per;
 
 /// Of pairs without an interaction this share is named all the same: an interval leaves the true
 /// value out so often (docs/method.md, "Intervals").
@@ -30,21 +30,15 @@ fn of_design(summary: &Summary, effects: &Effects) -> Vec<Block> {
 }
 
 fn heading(summary: &Summary, effects: &Effects) -> String {
-    let what = match effects.per {
-        Per::Commit => "commits/s",
-        Per::Transaction => "transactions/s",
-    };
-    let disks = effects.disks.as_ref();
-    let disks = disks
-        .map(|label| format!(", disks: {label}"))
-        .unwrap_or_default();
     format!(
-        "Effects on {what} of {}: {}, {}, {}, sites {} apart{disks}; {} runs, {}; {}",
+        "Effects on {} of {}: {}, {}, {}, sites {} apart{}; {} runs, {}; {}",
+        label::rate(effects.per),
         effects.label,
         effects.workload,
-        count(effects.connections.into(), "connection"),
-        client(summary, &effects.client_site),
+        label::connections(effects.connections),
+        label::client(summary, &effects.client_site),
         effects.distances,
+        label::disks(effects.disks.as_ref()),
         effects.runs,
         kind(effects.resolution),
         count(effects.rounds.into(), "round"),
@@ -76,13 +70,12 @@ fn main(effects: &Effects) -> Table {
     ];
     let mut table = Table::new(&columns);
     let row = |effect: &Effect| {
-        let mut factors = effects.factors.iter();
-        let factor = factors.find(|factor| factor.letter == effect.of);
+        let factor = members(effects, effect).next();
         let told = |pick: fn(&Factor) -> &String| {
-            factor.map_or_else(|| NOTHING.to_owned(), |factor| pick(factor).clone())
+            factor.map_or(Entry::NOTHING, |factor| pick(factor)[..].into())
         };
         vec![
-            effect.of.clone(),
+            effect.of[..].into(),
             told(|factor| &factor.name),
             told(|factor| &factor.low),
             told(|factor| &factor.high),
@@ -104,38 +97,32 @@ fn interactions(effects: &Effects) -> Table {
     let mut table = Table::new(&columns);
     let row = |effect: &Effect| {
         let verdict = match effect.shown {
-            Some(true) => "does not add up",
-            _ => NOTHING,
+            Some(true) => "does not add up".into(),
+            _ => Entry::NOTHING,
         };
-        vec![
-            effect.of.clone(),
-            size(effect),
-            verdict.to_owned(),
-            aliases(effect),
-        ]
+        vec![effect.of[..].into(), size(effect), verdict, aliases(effect)]
     };
     table.rows = effects.interactions.iter().map(row).collect();
     table.without_empty_columns()
 }
 
 /// `1.52 1.42–1.61`, with `~` where the interval holds 1.
-fn size(effect: &Effect) -> String {
-    let Some(estimate) = effect.ratio else {
-        return NOTHING.to_owned();
-    };
-    let mark = if effect.shown == Some(false) {
-        " ~"
-    } else {
-        ""
-    };
-    with_interval(estimate, ratio) + mark
+fn size(effect: &Effect) -> Entry {
+    let is_none_shown = effect.ratio.is_some() && effect.shown == Some(false);
+    Entry::range(effect.ratio, Unit::Ratio).marked(is_none_shown, Mark::NoDifference)
 }
 
-fn aliases(effect: &Effect) -> String {
+fn aliases(effect: &Effect) -> Entry {
     match effect.aliases.is_empty() {
-        true => NOTHING.to_owned(),
-        false => effect.aliases.join(", "),
+        true => Entry::NOTHING,
+        false => effect.aliases.join(", ").into(),
     }
+}
+
+/// The variables whose effect it is.
+fn members<'e>(effects: &'e Effects, effect: &'e Effect) -> impl Iterator<Item = &'e Factor> {
+    let members = effect.factors.iter();
+    members.filter_map(|factor| effects.factors.get(*factor))
 }
 
 /// Which effects do not add up, and how far that can be trusted.
@@ -171,9 +158,7 @@ fn said(effects: &Effects) -> Vec<String> {
 
 /// `a (x) and b (y): both together give 0.13 times what each alone would multiply to`
 fn in_words(effects: &Effects, pair: &Effect) -> String {
-    let factors = effects.factors.iter();
-    let members = factors.filter(|factor| pair.of.contains(&factor.letter));
-    let members: Vec<String> = members
+    let members: Vec<String> = members(effects, pair)
         .map(|one| format!("{} ({})", one.letter, one.name))
         .collect();
     let times = pair

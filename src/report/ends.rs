@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::numbers::{count, time, utc};
 use super::page::Block;
 use crate::analysis::Summary;
-use crate::analysis::summary::{LabSummary, Per};
+use crate::analysis::summary::{CellSummary, LabSummary, Per};
 use crate::record::{Flag, SEMISYNC_WAIT};
 
 /// Settings of the modes that belong to the terms.
-const SETTINGS: [&str; 3] = [TLS, "appliers", "binary_log"];
+const SETTINGS: [&str; 3] = [TLS, APPLIERS, "binary_log"];
 const TLS: &str = "TLS";
-
-/// Modes of one server: nobody applies what it does.
-const WITHOUT_APPLIERS: [&str; 3] = ["single", "mirror", "quorum"];
+const APPLIERS: &str = "appliers";
 
 /// What precedes the tables.
 pub fn head(summary: &Summary) -> Vec<Block> {
@@ -139,11 +137,8 @@ fn by_value(values: &BTreeMap<String, Vec<String>>) -> String {
 /// Value → labels of the modes that have it. A mode without replicas has no appliers.
 fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for cell in summary
-        .cells
-        .iter()
-        .filter(|cell| name != "appliers" || !WITHOUT_APPLIERS.contains(&&cell.mode[..]))
-    {
+    let has_it = |cell: &&CellSummary| name != APPLIERS || !cell.point.mode.has_one_server();
+    for cell in summary.cells.iter().filter(has_it) {
         let of_study = if summary.tls { "on" } else { "off" };
         let value = match name {
             TLS => Some(cell.settings.get("tls").map_or(of_study, String::as_str)),
@@ -160,17 +155,15 @@ fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 fn labs(summary: &Summary) -> Vec<(String, String)> {
-    let ready = |lab: &LabSummary| {
-        let modes = match is_numbered(&lab.family)
-            && !lab.modes.is_empty()
-            && lab.modes != [&lab.family[..]]
-        {
+    let ready = |(index, lab): (usize, &LabSummary)| {
+        let says_more = lab.modes != [&lab.family[..]];
+        let modes = match says_more && is_one_more(summary, index) {
             true => format!(" ({})", lab.modes.join(", ")),
             false => String::new(),
         };
         format!("{}{modes} {:.1} s", lab.family, lab.ready_s)
     };
-    let labs: Vec<String> = summary.labs.iter().map(ready).collect();
+    let labs: Vec<String> = summary.labs.iter().enumerate().map(ready).collect();
     let overridden = summary.labs.iter().flat_map(|lab| &lab.overridden);
     let overridden: BTreeSet<String> = overridden
         .map(|o| format!("{}: yours {}, used {}", o.name, o.given, o.used))
@@ -183,10 +176,17 @@ fn labs(summary: &Summary) -> Vec<(String, String)> {
     facts
 }
 
-/// Another lab has its name without the number: a reader wants to know which it is.
-fn is_numbered(name: &str) -> bool {
-    let last = name.rsplit(' ').next().unwrap_or_default();
-    last.parse::<u32>().is_ok()
+/// Whether a lab before it is of the same kind, and has its name without the number: a reader
+/// wants to know which it is.
+fn is_one_more(summary: &Summary, index: usize) -> bool {
+    let kind = |lab: &LabSummary| {
+        let mut cells = summary.cells.iter();
+        let point = &cells.find(|cell| lab.modes.contains(&cell.label))?.point;
+        Some((&point.server, point.mode.family(), point.binary_log))
+    };
+    let own = kind(&summary.labs[index]);
+    let mut before = summary.labs[..index].iter();
+    own.is_some() && before.any(|lab| kind(lab) == own)
 }
 
 /// What follows the tables.

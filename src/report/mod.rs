@@ -6,45 +6,22 @@ mod article;
 mod asides;
 mod cells;
 pub mod charts;
+mod columns;
 mod csv;
-mod disks;
 mod effects;
 mod ends;
+mod entry;
+mod format;
+mod group;
+mod label;
 mod numbers;
 mod page;
 pub mod trial;
 
+pub use format::Format;
+
 use crate::analysis::Summary;
 use page::Block;
-
-/// How a report is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// At most 100 columns wide.
-    Text,
-    Markdown,
-    /// One row per cell.
-    Csv,
-    /// The [`Summary`], documented in docs/record.md.
-    Json,
-}
-
-impl Format {
-    /// All formats, with the names that a command line takes.
-    pub const ALL: [(&str, Format); 4] = [
-        ("text", Format::Text),
-        ("markdown", Format::Markdown),
-        ("csv", Format::Csv),
-        ("json", Format::Json),
-    ];
-
-    /// The format of that name.
-    pub fn named(name: &str) -> Option<Format> {
-        let mut all = Format::ALL.iter();
-        all.find(|(known, _)| *known == name)
-            .map(|(_, format)| *format)
-    }
-}
 
 /// The whole report, ending with a line break.
 pub fn render(summary: &Summary, format: Format) -> String {

@@ -1,10 +1,63 @@
-//! Figures as people read them: three digits, a unit, an interval beside what is compared.
-
-use crate::analysis::interval::Estimate;
-use crate::analysis::summary::Value;
+//! Figures as people read them: three digits and a unit.
 
 /// Stands where there is no figure.
 pub const NOTHING: &str = "–";
+
+/// What a number is a number of: how it is scaled, and how many digits it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// In µs; read as µs, ms or s.
+    Time,
+    /// In s, and read so.
+    Seconds,
+    /// Decimal; read as B, kB, MB or GB.
+    Bytes,
+    /// 0 to 1; read as per cent.
+    Share,
+    /// Three digits, with so many decimals at most; a column's title says of what.
+    Number(usize),
+    /// Something that is counted one by one.
+    Count,
+    /// Round trips or flushes of a commit: two decimals, whatever the size.
+    Trips,
+    /// Two decimals, three below a tenth.
+    Ratio,
+    /// US dollars.
+    Dollars,
+}
+
+impl Unit {
+    /// What a number of that size is divided by, and the unit to stand behind it.
+    pub fn scale(self, number: f64) -> (f64, &'static str) {
+        let units: &[(f64, &str)] = match self {
+            Unit::Time => &[(1e6, " s"), (1e3, " ms"), (1.0, " µs")],
+            Unit::Seconds => &[(1.0, " s")],
+            Unit::Bytes => &[(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")],
+            _ => &[(1.0, "")],
+        };
+        let fits = |(size, _): &&(f64, &str)| number.abs() >= *size * 0.9995;
+        *units.iter().find(fits).unwrap_or(&units[units.len() - 1])
+    }
+
+    /// The digits of a number once it is scaled. Each end of an interval of shares has its `%`.
+    pub fn digits(self, scaled: f64) -> String {
+        match self {
+            Unit::Time | Unit::Seconds | Unit::Bytes => digits(scaled, 2),
+            Unit::Share => format!("{} %", digits(scaled * 100.0, 1)),
+            Unit::Number(most) => digits(scaled, most),
+            Unit::Count => format!("{scaled:.0}"),
+            Unit::Trips => without_minus_zero(format!("{scaled:.2}")),
+            Unit::Ratio if scaled < 0.0995 => format!("{scaled:.3}"),
+            Unit::Ratio => format!("{scaled:.2}"),
+            Unit::Dollars => format!("{scaled:.4}"),
+        }
+    }
+
+    fn text(self, number: f64) -> String {
+        let (size, unit) = self.scale(number);
+        self.digits(number / size) + unit
+    }
+}
 
 /// Three significant digits, never fewer than the whole part, never more than `most` decimals.
 pub fn digits(value: f64, most: usize) -> String {
@@ -27,88 +80,29 @@ fn without_minus_zero(text: String) -> String {
     }
 }
 
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    let fits = |(size, _): &&(f64, &str)| value.abs() >= *size * 0.9995;
-    let (size, unit) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
-    format!("{} {unit}", digits(value / size, 2))
-}
-
 /// A time in µs, as µs, ms or s.
 pub fn time(us: f64) -> String {
-    scaled(us, &[(1e6, "s"), (1e3, "ms"), (1.0, "µs")])
+    Unit::Time.text(us)
 }
 
 /// An amount of bytes, decimal.
 pub fn bytes(bytes: f64) -> String {
-    scaled(bytes, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
+    Unit::Bytes.text(bytes)
 }
 
 /// A share as per cent.
 pub fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0, 1))
+    Unit::Share.text(share)
+}
+
+/// A ratio: two decimals, three below a tenth.
+pub fn ratio(value: f64) -> String {
+    Unit::Ratio.text(value)
 }
 
 /// What `format` makes of a figure, or a dash.
 pub fn or_nothing(figure: Option<f64>, format: impl Fn(f64) -> String) -> String {
     figure.map_or_else(|| NOTHING.to_owned(), format)
-}
-
-/// `752 742–761`
-pub fn with_interval(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
-    let median = format(estimate.median);
-    match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!("{median} {}–{}", format(low), format(high)),
-        _ => format!("{median} no interval"),
-    }
-}
-
-/// `1.50 1.42–1.61 s`
-pub fn seconds(estimate: Estimate) -> String {
-    with_interval(estimate, |seconds| digits(seconds, 2)) + " s"
-}
-
-/// `1.02 ±0.03`, for figures that may be zero.
-pub fn plus_minus(value: Value, format: impl Fn(f64) -> String) -> String {
-    let middle = format(value.value);
-    match half_width(value) {
-        Some(half) => format!("{middle} ±{}", format(half)),
-        None => format!("{middle} no interval"),
-    }
-}
-
-/// The same where room is short: `1.02 ±?` without an interval.
-pub fn plus_minus_short(value: Value, format: impl Fn(f64) -> String) -> String {
-    plus_minus(value, format).replace("no interval", "±?")
-}
-
-fn half_width(value: Value) -> Option<f64> {
-    let (low, high) = (value.low?, value.high?);
-    Some((value.value - low).max(high - value.value))
-}
-
-/// A time in µs with one unit for both: `1.30 ±0.02 ms`.
-pub fn time_plus_minus(us: Value) -> String {
-    let (size, unit) = match us.value.abs() {
-        value if value >= 999.5e3 => (1e6, "s"),
-        value if value >= 999.5 => (1e3, "ms"),
-        _ => (1.0, "µs"),
-    };
-    let scaled = |us: f64| digits(us / size, 2);
-    match half_width(us) {
-        Some(half) => format!("{} ±{} {unit}", scaled(us.value), scaled(half)),
-        None => format!("{} {unit} no interval", scaled(us.value)),
-    }
-}
-
-/// Round trips: two decimals.
-pub fn trips(trips: f64) -> String {
-    without_minus_zero(format!("{trips:.2}"))
-}
-
-/// A ratio: two decimals, three below a tenth.
-pub fn ratio(value: f64) -> String {
-    let decimals = if value < 0.0995 { 3 } else { 2 };
-    format!("{value:.decimals$}")
 }
 
 /// `1 round`, `2 rounds`
@@ -151,38 +145,8 @@ mod tests {
         );
         assert_eq!(digits(99.96, 2), "100");
         assert_eq!(digits(-0.001, 2), "0.00");
+        assert_eq!(Unit::Trips.text(-0.001), "0.00");
         assert_eq!([0.034, 0.98, 1.0].map(ratio), ["0.034", "0.98", "1.00"]);
-    }
-
-    #[test]
-    fn no_interval_is_said_in_words() {
-        let mut estimate = Estimate {
-            median: 752.0,
-            low: Some(742.0),
-            high: Some(761.4),
-        };
-        let whole = |value: f64| digits(value, 0);
-        assert_eq!(with_interval(estimate, whole), "752 742–761");
-        assert_eq!(plus_minus(estimate.into(), whole), "752 ±10");
-        estimate.low = None;
-        assert_eq!(with_interval(estimate, whole), "752 no interval");
-        assert_eq!(plus_minus(estimate.into(), whole), "752 no interval");
-        assert_eq!(plus_minus_short(estimate.into(), whole), "752 ±?");
-    }
-
-    #[test]
-    fn an_interval_shares_its_unit() {
-        let value = |value, low, high| Value {
-            value,
-            low: Some(low),
-            high: Some(high),
-        };
-        assert_eq!(
-            time_plus_minus(value(1300.0, 1280.0, 1310.0)),
-            "1.30 ±0.02 ms"
-        );
-        assert_eq!(time_plus_minus(value(310.0, 307.5, 311.0)), "310 ±2.50 µs");
-        assert_eq!(trips(-0.001), "0.00");
     }
 
     #[test]

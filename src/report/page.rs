@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Grid, presets};
 
-use super::numbers::NOTHING;
+use super::entry::Entry;
 
 /// Text is never wider.
 pub const WIDTH: usize = 100;
@@ -28,11 +28,11 @@ pub enum Block {
     Space,
 }
 
-/// A table; the first column is a name, the others are figures unless said.
+/// A table of entries; the first column is a name, the others are figures unless said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     pub columns: Vec<Column>,
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Entry>>,
 }
 
 /// A column's title, with a line break where text may break it, and whether it holds words.
@@ -57,17 +57,17 @@ impl Table {
 
     /// Without the columns that hold nothing at all.
     pub fn without_empty_columns(mut self) -> Table {
-        let says = |column: usize| self.rows.iter().any(|row| row[column] != NOTHING);
+        let says = |column: usize| self.rows.iter().any(|row| !row[column].is_nothing());
         let keep: Vec<bool> = (0..self.columns.len()).map(|i| i == 0 || says(i)).collect();
         retain(&mut self.columns, &keep);
         self.rows.iter_mut().for_each(|row| retain(row, &keep));
         self
     }
 
-    fn grid(&self, title: impl Fn(&Column) -> String) -> Grid {
+    fn grid(&self, title: impl Fn(&Column) -> String, text: impl Fn(&Entry) -> String) -> Grid {
         let mut grid = Grid::new();
         grid.set_header(self.columns.iter().map(title));
-        grid.add_rows(self.rows.clone());
+        grid.add_rows(self.rows.iter().map(|row| row.iter().map(&text)));
         for (index, column) in self.columns.iter().enumerate() {
             if let Some(shown) = grid.column_mut(index).filter(|_| !column.is_words) {
                 shown.set_cell_alignment(CellAlignment::Right);
@@ -77,7 +77,7 @@ impl Table {
     }
 
     fn text(&self) -> String {
-        let mut grid = self.grid(|column| column.title.clone());
+        let mut grid = self.grid(|column| column.title.clone(), Entry::to_string);
         grid.load_style(presets::NOTHING);
         grid.set_content_arrangement(ContentArrangement::Dynamic);
         grid.set_width(WIDTH as u16);
@@ -100,7 +100,8 @@ impl Table {
     }
 
     fn markdown(&self) -> String {
-        let mut grid = self.grid(|column| column.title.replace('\n', " "));
+        let title = |column: &Column| column.title.replace('\n', " ");
+        let mut grid = self.grid(title, |entry| escaped(&entry.to_string()));
         grid.load_style(presets::ASCII_MARKDOWN);
         grid.set_content_arrangement(ContentArrangement::Disabled);
         let mut lines: Vec<String> = grid.lines().collect();
@@ -200,17 +201,8 @@ fn markdown_of(block: &Block) -> String {
             .iter()
             .map(|(name, said)| format!("- **{name}:** {}\n", escaped(said)))
             .collect(),
-        Block::Table(table) => table.escaped().markdown(),
+        Block::Table(table) => table.markdown(),
         Block::Space => String::new(),
-    }
-}
-
-impl Table {
-    fn escaped(&self) -> Table {
-        let mut table = self.clone();
-        let cells = table.rows.iter_mut().flatten();
-        cells.for_each(|cell| *cell = escaped(cell));
-        table
     }
 }
 
@@ -242,9 +234,9 @@ mod tests {
     #[test]
     fn a_column_without_a_figure_is_left_out() {
         let mut table = Table::new(&[("mode", true), ("a", false), ("b", false)]);
-        table.rows = vec![vec!["x".into(), NOTHING.into(), "1".into()]];
+        table.rows = vec![vec!["x".into(), Entry::NOTHING, "1".into()]];
         let table = table.without_empty_columns();
-        assert_eq!((table.columns.len(), &table.rows[0][1][..]), (2, "1"));
+        assert_eq!((table.columns.len(), &table.rows[0][1]), (2, &"1".into()));
     }
 
     #[test]

@@ -3,6 +3,7 @@ use crate::analysis::example::{Example, group_commit, laddered, screened, unequa
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
 use crate::record::{Flag, Iteration, counter};
+use crate::study::{Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -103,11 +104,16 @@ fn workloads_of_one_name_that_differ_have_tables_of_their_own() {
     assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
     let mut twins = summary.cells.clone();
     for cell in &mut twins {
-        cell.workload_in_full = "update_index, 4 iterations".into();
+        cell.point.workload = Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 2,
+            table_size: 10_000,
+            prepared: true,
+        };
     }
     summary.cells.extend(twins);
     assert_eq!(tables(&summary, "\nupdate_index, 1 connection"), 3);
-    let long = "\nupdate_index, 4 iterations, 1 connection";
+    let long = "\nupdate_index, 2 × 10000 rows, 1 connection";
     assert_eq!(tables(&summary, long), 3);
 }
 
@@ -345,12 +351,6 @@ fn long_labels_still_fit() {
     check_width(&render(&summarise(&example.record()), Format::Text));
 }
 
-#[test]
-fn formats_have_names() {
-    assert_eq!(Format::named("csv"), Some(Format::Csv));
-    assert_eq!(Format::named("html"), None);
-}
-
 /// What the variables of a design do, from its heading on.
 fn of_the_screen(text: &str) -> &str {
     let from = text.find("Effects on").unwrap();
@@ -443,20 +443,21 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
         serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
         serde_json::Value::Object(object) => {
             for (key, inner) in object {
-                found.insert(key.clone());
+                // A round's number, in `by_round`.
+                if key.parse::<u32>().is_err() {
+                    found.insert(key.clone());
+                }
                 // The keys of these are names: of settings, variables, nodes, sites.
-                let are_names = ["settings", "terms", "cpu_us_per_s_idle"];
-                let are_names_too = [
+                let are_names = [
+                    "settings",
+                    "terms",
+                    "cpu_us_per_s_idle",
                     "commit_time_us",
                     "server_counters",
                     "per_peer",
                     "flushes_by_site",
                 ];
-                if are_names
-                    .iter()
-                    .chain(&are_names_too)
-                    .all(|name| name != key)
-                {
+                if !are_names.contains(&&key[..]) {
                     keys(inner, found);
                 }
             }
@@ -564,6 +565,20 @@ fn rows_held_against_different_ones_say_which() {
         !text.contains("vs baseline") && !text.contains("vs single"),
         "{text}"
     );
+}
+
+#[test]
+fn a_baseline_is_called_by_its_mode_where_that_tells_which_row_it_is() {
+    let mut summary = example();
+    summary.cells.retain(|cell| cell.point.server == "mysql");
+    let text = render(&summary, Format::Text);
+    assert!(text.contains("vs single"), "{text}");
+    // Now all are variants of one mode.
+    for cell in &mut summary.cells {
+        cell.point.mode = Mode::Galera;
+    }
+    let text = render(&summary, Format::Text);
+    assert!(text.contains("vs mysql single"), "{text}");
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Format;
 use super::ends::again;
-use super::numbers::{NOTHING, digits};
+use super::entry::Entry;
+use super::format::Format;
+use super::numbers::digits;
 use super::page::{self, Block, Table};
 use crate::analysis::summary::ModeToll;
 use crate::analysis::trial::{Toll, Verdict};
@@ -112,7 +113,7 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
     ]
 }
 
-fn row_of_mode(of: &ModeToll) -> Vec<String> {
+fn row_of_mode(of: &ModeToll) -> Vec<Entry> {
     let toll = &of.toll;
     let counts = [
         toll.cuts,
@@ -122,10 +123,10 @@ fn row_of_mode(of: &ModeToll) -> Vec<String> {
         toll.no_start,
         toll.phantom,
     ];
-    let mut row = vec![of.label.clone(), toll.fault.label().to_owned()];
-    row.extend(counts.iter().map(usize::to_string));
+    let mut row = vec![of.label[..].into(), toll.fault.label().into()];
+    row.extend(counts.map(Entry::count));
     row.extend([toll.only_in_table, toll.only_in_log].map(count));
-    row.push(toll.verdict.word().to_owned());
+    row.push(toll.verdict.word().into());
     row
 }
 
@@ -149,7 +150,7 @@ fn table(tolls: &[Toll]) -> Table {
     table
 }
 
-fn row(toll: &Toll) -> Vec<String> {
+fn row(toll: &Toll) -> Vec<Entry> {
     let counts = [
         toll.cuts,
         toll.acknowledged,
@@ -164,18 +165,18 @@ fn row(toll: &Toll) -> Vec<String> {
         sync_binlog,
     } = toll.durability;
     let mut row = vec![
-        flush_log.to_string(),
-        sync_binlog.to_string(),
-        toll.fault.label().to_owned(),
+        flush_log.to_string().into(),
+        sync_binlog.to_string().into(),
+        toll.fault.label().into(),
     ];
-    row.extend(counts.iter().map(usize::to_string));
+    row.extend(counts.map(Entry::count));
     row.extend([toll.only_in_table, toll.only_in_log].map(count));
-    row.push(toll.verdict.word().to_owned());
+    row.push(toll.verdict.word().into());
     row
 }
 
-fn count(of: Option<usize>) -> String {
-    of.map_or_else(|| NOTHING.to_owned(), |count| count.to_string())
+fn count(of: Option<usize>) -> Entry {
+    of.map_or(Entry::NOTHING, Entry::count)
 }
 
 fn notes(tolls: &[Toll]) -> Vec<String> {

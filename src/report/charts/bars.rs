@@ -2,13 +2,12 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{self, Area, Drawn, font, label, tick, top};
-use super::{Chart, file_name, grouped, rate_unit, spans, surroundings};
+use super::canvas::{self, Area, Drawn, font, tick, top};
+use super::chart::{Chart, file_name, groups};
 use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::CellSummary;
-use crate::report::cells::workload;
-use crate::report::numbers::count;
+use crate::report::label::{self, connections, surroundings, workload};
 
 /// Height of a bar with the space around it, and of all else, in pixels.
 const BAR_HEIGHT: u32 = 34;
@@ -24,17 +23,7 @@ struct Bar<'s> {
 
 /// Of all points at which two modes or more were measured.
 pub fn charts(summary: &Summary) -> Vec<Chart> {
-    let point = |cell: &CellSummary| {
-        let axes = (cell.connections, cell.distances.clone(), cell.disks.clone());
-        (
-            cell.workload_in_full.clone(),
-            axes,
-            cell.client_site.clone(),
-            spans(cell),
-        )
-    };
-    let groups = grouped(summary, point);
-    groups
+    groups(summary, &[])
         .iter()
         .filter_map(|group| chart(summary, group))
         .collect()
@@ -59,14 +48,14 @@ fn chart(summary: &Summary, cells: &[&CellSummary]) -> Option<Chart> {
         .collect();
     let unit = match in_runs {
         true => "seconds to run all queries",
-        false => rate_unit(first),
+        false => label::rate(first.per),
     };
-    let connections = count(first.connections.into(), "connection");
+    let connections = connections(first.connections);
     let around = surroundings(summary, first);
-    let load = workload(summary, first);
+    let load = workload(summary, &first.point);
     let title = format!("{load}, {connections}, {}{around}", first.distances);
     let parts = [
-        load,
+        &load[..],
         &format!("{}c", first.connections),
         &first.distances,
         &around,
@@ -130,7 +119,7 @@ fn draw_bars(area: &Area, unit: &str, bars: &[Bar]) -> Drawn {
                 .map(|end| EmptyElement::at((end, middle.clone())) + canvas::upright_cap());
             chart.draw_series(caps)?;
         }
-        let figure = Text::new(label(bar.estimate), (10, -7), font(13));
+        let figure = Text::new(canvas::label(bar.estimate), (10, -7), font(13));
         chart.draw_series([EmptyElement::at((top(bar.estimate), middle)) + figure])?;
     }
     Ok(())

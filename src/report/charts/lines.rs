@@ -4,12 +4,11 @@
 use plotters::prelude::*;
 
 use super::canvas::{self, Area, Drawn, font, tick, top};
-use super::{Chart, file_name, grouped, rate_unit, spans, surroundings};
+use super::chart::{Chart, file_name, groups};
 use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
-use crate::analysis::summary::CellSummary;
-use crate::report::cells::workload;
-use crate::report::numbers::count;
+use crate::analysis::summary::{Axis, CellSummary};
+use crate::report::label::{self, connections, surroundings, workload};
 
 const HEIGHT: u32 = 480;
 /// Room for the names beside the chart.
@@ -19,6 +18,8 @@ const DISTANCES: usize = 3;
 
 /// A mode's points, from left to right.
 struct Line<'s> {
+    /// In the study's table of modes.
+    row: usize,
     name: &'s str,
     points: Vec<Point>,
 }
@@ -41,14 +42,6 @@ struct Axes {
 
 /// Rates against the number of connections, where there are two numbers or more.
 pub fn over_connections(summary: &Summary) -> Vec<Chart> {
-    let point = |cell: &CellSummary| {
-        let axes = (cell.distances.clone(), cell.disks.clone(), spans(cell));
-        (
-            cell.workload_in_full.clone(),
-            axes,
-            cell.client_site.clone(),
-        )
-    };
     let chart = |cells: &Vec<&CellSummary>| {
         let first = cells[0];
         let lines = lines(cells, 2, |cell| {
@@ -60,29 +53,22 @@ pub fn over_connections(summary: &Summary) -> Vec<Chart> {
             })
         });
         let around = surroundings(summary, first);
-        let load = workload(summary, first);
+        let load = workload(summary, &first.point);
         let title = format!("{load} against connections, {}{around}", first.distances);
         let axes = Axes {
             across: "connections",
-            up: rate_unit(first).to_owned(),
+            up: label::rate(first.per).to_owned(),
             are_powers: true,
         };
-        let name = file_name("connections", &[load, &first.distances, &around]);
+        let name = file_name("connections", &[&load, &first.distances, &around]);
         drawn(name, &title, &axes, &lines)
     };
-    grouped(summary, point).iter().filter_map(chart).collect()
+    let groups = groups(summary, &[Axis::Connections]);
+    groups.iter().filter_map(chart).collect()
 }
 
 /// Time per commit against the round-trip time got, where there are three distances or more.
 pub fn over_distance(summary: &Summary) -> Vec<Chart> {
-    let point = |cell: &CellSummary| {
-        let axes = (cell.connections, cell.disks.clone(), spans(cell));
-        (
-            cell.workload_in_full.clone(),
-            axes,
-            cell.client_site.clone(),
-        )
-    };
     let chart = |cells: &Vec<&CellSummary>| {
         let first = cells[0];
         let lines = lines(cells, DISTANCES, |cell| {
@@ -93,19 +79,20 @@ pub fn over_distance(summary: &Summary) -> Vec<Chart> {
             })
         });
         let around = surroundings(summary, first);
-        let connections = count(first.connections.into(), "connection");
-        let load = workload(summary, first);
+        let connections = connections(first.connections);
+        let load = workload(summary, &first.point);
         let title = format!("{load} against distance, {connections}{around}");
-        let one = rate_unit(first).trim_end_matches("s/s");
+        let one = label::one(first.per);
         let axes = Axes {
             across: "round-trip time between sites, got, ms",
             up: format!("ms per {one} of each connection"),
             are_powers: false,
         };
-        let parts = [load, &format!("{}c", first.connections), &around];
+        let parts = [&load[..], &format!("{}c", first.connections), &around];
         drawn(file_name("distance", &parts), &title, &axes, &lines)
     };
-    grouped(summary, point).iter().filter_map(chart).collect()
+    let groups = groups(summary, &[Axis::Distances]);
+    groups.iter().filter_map(chart).collect()
 }
 
 /// The mean time that a connection takes for one, with the interval of the rate turned over.
@@ -129,10 +116,11 @@ fn lines<'s>(
     let mut lines: Vec<Line> = Vec::new();
     for cell in cells {
         let Some(found) = point(cell) else { continue };
-        match lines.iter_mut().find(|line| line.name == cell.label) {
+        match lines.iter_mut().find(|line| line.row == cell.point.row) {
             Some(line) if line.points.iter().any(|known| known.asked == found.asked) => {}
             Some(line) => line.points.push(found),
             None => lines.push(Line {
+                row: cell.point.row,
                 name: &cell.label,
                 points: vec![found],
             }),

@@ -1,7 +1,9 @@
 use super::*;
 use crate::analysis::example::{Example, group_commit};
 use crate::analysis::summarise;
+use crate::analysis::summary::CellSummary;
 use crate::record::Second;
+use crate::study::{SysbenchLoad, Workload};
 
 fn of(record: &Record) -> Vec<Chart> {
     charts(record, &summarise(record))
@@ -49,6 +51,13 @@ fn ends(polyline: &str) -> [(f64, f64); 2] {
     all.try_into().unwrap_or_else(|all| panic!("{all:?}"))
 }
 
+/// All lines between two points that hold a piece of text.
+fn straight<'s>(svg: &'s str, part: &'s str) -> impl Iterator<Item = [(f64, f64); 2]> + 's {
+    let points = |line: &str| line.matches(',').count();
+    let lines = elements(svg, "polyline", part).into_iter();
+    lines.filter(move |line| points(line) == 2).map(ends)
+}
+
 fn texts(svg: &str) -> Vec<&str> {
     let after = svg.split("<text ").skip(1);
     after
@@ -74,15 +83,7 @@ fn bars_have_their_figures_lengths_and_intervals() {
     assert_eq!((bars.len(), cells.len()), (6, 6));
     let zero = number(bars[0], "x");
     let scale = number(bars[0], "width") / cells[0].throughput_per_s.unwrap().median;
-    let lines: Vec<[(f64, f64); 2]> = elements(svg, "polyline", "#000000")
-        .into_iter()
-        .filter(|line| {
-            line.split_whitespace()
-                .filter(|word| word.contains(','))
-                .count()
-                == 2
-        })
-        .map(ends)
+    let lines: Vec<[(f64, f64); 2]> = straight(svg, "#000000")
         .filter(|[from, to]| from.1 == to.1 && from.0 > zero && to.0 - from.0 < 600.0)
         .collect();
     for (bar, cell) in bars.iter().zip(&cells) {
@@ -166,15 +167,7 @@ fn intervals_of_a_line_end_where_they_should() {
         .filter(|cell| cell.label == "mysql single")
         .collect();
     assert_eq!(marks.len(), 3);
-    let uprights: Vec<[(f64, f64); 2]> = elements(svg, "polyline", "stroke=\"#0072B2\"")
-        .into_iter()
-        .filter(|line| {
-            line.split_whitespace()
-                .filter(|word| word.contains(','))
-                .count()
-                == 2
-        })
-        .map(ends)
+    let uprights: Vec<[(f64, f64); 2]> = straight(svg, "stroke=\"#0072B2\"")
         .filter(|[from, to]| from.0 == to.0)
         .collect();
     assert_eq!(uprights.len(), 3);
@@ -295,11 +288,15 @@ fn names(charts: &[Chart]) -> Vec<&str> {
 #[test]
 fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     let record = Example::default().record();
-    let summary = with_twins(&record, |cell| cell.watch_after_s = Some(60.0));
+    let watched = |cell: &mut CellSummary| {
+        cell.watch_after_s = Some(60.0);
+        cell.point.watch_after = Some(std::time::Duration::from_secs(60));
+    };
+    let summary = with_twins(&record, watched);
     let bars = bars::charts(&summary);
     let plain = named(&bars, "bars-update_index-1c-2.15-ms");
-    let watched = named(&bars, "bars-update_index-1c-2.15-ms-watched-60-s-after");
-    for svg in [plain, watched] {
+    let beside = named(&bars, "bars-update_index-1c-2.15-ms-watched-60-s-after");
+    for svg in [plain, beside] {
         assert_eq!(elements(svg, "rect", BAR).len(), 6);
     }
     let lines = lines::over_distance(&summary);
@@ -311,7 +308,7 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     for chart in &lines {
         assert_eq!(elements(&chart.svg, "circle", "").len(), 18);
     }
-    let summary = with_twins(&group_commit(), |cell| cell.watch_after_s = Some(60.0));
+    let summary = with_twins(&group_commit(), watched);
     let whole = lines::over_connections(&summarise(&group_commit())).len();
     assert_eq!(lines::over_connections(&summary).len(), 2 * whole);
 }
@@ -320,13 +317,18 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
 fn workloads_of_one_name_that_differ_have_charts_of_their_own() {
     let record = Example::default().record();
     let summary = with_twins(&record, |cell| {
-        cell.workload_in_full = "update_index, 4 iterations".to_owned();
+        cell.point.workload = Workload::Sysbench {
+            load: SysbenchLoad::UpdateIndex,
+            tables: 2,
+            table_size: 10_000,
+            prepared: true,
+        };
     });
     let bars = bars::charts(&summary);
     assert_eq!(bars.len(), 2 * bars::charts(&summarise(&record)).len());
-    let long = named(&bars, "bars-update_index-4-iterations-1c-2.15-ms");
+    let long = named(&bars, "bars-update_index-2-10000-rows-1c-2.15-ms");
     assert_eq!(elements(long, "rect", BAR).len(), 6);
-    let of_one = "update_index, 4 iterations, 1 connection, 2.15 ms";
+    let of_one = "update_index, 2 × 10000 rows, 1 connection, 2.15 ms";
     assert!(texts(long).contains(&of_one), "{:?}", texts(long));
 }
 

@@ -3,14 +3,13 @@
 use plotters::prelude::*;
 
 use super::canvas::{self, Area, Drawn, font, tick};
-use super::{Chart, file_name, rate_unit, surroundings};
+use super::chart::{Chart, file_name};
 use crate::analysis::Summary;
 use crate::analysis::summary::CellSummary;
 use crate::analysis::timeline::{Dip, dips, steady};
 use crate::record::Measurement;
 use crate::record::store::Record;
-use crate::report::cells::workload;
-use crate::report::numbers::count;
+use crate::report::label::{self, connections, surroundings, workload};
 
 const HEIGHT: u32 = 400;
 /// Room for the names beside the chart.
@@ -45,8 +44,8 @@ fn chart(record: &Record, summary: &Summary, index: usize, cell: &CellSummary) -
     };
     let courses: Vec<Course> = of_cell.map(course).collect();
     let around = surroundings(summary, cell);
-    let workload = workload(summary, cell);
-    let connections = count(cell.connections.into(), "connection");
+    let workload = workload(summary, &cell.point);
+    let connections = connections(cell.connections);
     // Shorter cells are not looked through for dips.
     let dips = match cell.dips {
         Some(_) => "; dips shaded",
@@ -58,7 +57,7 @@ fn chart(record: &Record, summary: &Summary, index: usize, cell: &CellSummary) -
     );
     let parts = [
         &cell.label[..],
-        workload,
+        &workload,
         &format!("{}c", cell.connections),
         &cell.distances,
         &around,
@@ -67,7 +66,7 @@ fn chart(record: &Record, summary: &Summary, index: usize, cell: &CellSummary) -
         name: file_name("seconds", &parts),
         svg: canvas::svg(&title, HEIGHT, |area| {
             let (plot, beside) = area.split_horizontally(canvas::WIDTH - LEGEND_WIDTH);
-            draw(&plot, rate_unit(cell), &courses)?;
+            draw(&plot, label::rate(cell.per), &courses)?;
             let names: Vec<&str> = courses.iter().map(|course| &course.name[..]).collect();
             canvas::legend(&beside, &names)
         }),

@@ -1,0 +1,83 @@
+//! What points, and what is counted there, are called in tables and charts.
+
+use super::numbers::{count, time};
+use crate::analysis::Summary;
+use crate::analysis::summary::{CellSummary, FlagCount, Per, Point};
+
+/// `commit`
+pub fn one(per: Per) -> &'static str {
+    match per {
+        Per::Commit => "commit",
+        Per::Transaction => "transaction",
+    }
+}
+
+/// `commits/s`
+pub fn rate(per: Per) -> &'static str {
+    match per {
+        Per::Commit => "commits/s",
+        Per::Transaction => "transactions/s",
+    }
+}
+
+/// `update_index at 500/s`, or with what tells its workload from another one of that name.
+pub fn workload(summary: &Summary, point: &Point) -> String {
+    let name = point.workload.label();
+    let is_twin = |cell: &CellSummary| {
+        let (other, rate_per_s) = (&cell.point.workload, cell.point.rate_per_s);
+        rate_per_s == point.rate_per_s && *other != point.workload && other.label() == name
+    };
+    let name = match summary.cells.iter().any(is_twin) {
+        true => point.workload.label_in_full(),
+        false => name,
+    };
+    match point.rate_per_s {
+        Some(rate_per_s) => format!("{name} at {rate_per_s}/s"),
+        None => name,
+    }
+}
+
+/// `1 connection`
+pub fn connections(connections: u32) -> String {
+    count(connections.into(), "connection")
+}
+
+/// `client beside the writer (250 µs)`
+pub fn client(summary: &Summary, site: &str) -> String {
+    if !summary.endpoints.is_empty() {
+        return "client on this host".to_owned();
+    }
+    match summary.sites.first() {
+        Some(writer) if writer == site => {
+            let rtt = time(summary.rtt_us_within_site);
+            format!("client beside the writer ({rtt})")
+        }
+        _ => format!("client at site {site}"),
+    }
+}
+
+/// `, disks: flush 1 ms`, where disks are emulated.
+pub fn disks(label: Option<&String>) -> String {
+    label.map_or_else(String::new, |label| format!(", disks: {label}"))
+}
+
+/// `, client at b, disks: flush 1 ms, watched 60 s after`: where that says anything.
+pub fn surroundings(summary: &Summary, cell: &CellSummary) -> String {
+    let mut said = String::new();
+    if summary.sites.first() != Some(&cell.client_site) {
+        said += &format!(", client at {}", cell.client_site);
+    }
+    said += &disks(cell.disks.as_ref());
+    if cell.measure_s != summary.measure_s {
+        said += &format!(", {} s", cell.measure_s);
+    }
+    if let Some(watch_s) = cell.watch_after_s {
+        said += &format!(", watched {watch_s} s after");
+    }
+    said
+}
+
+/// `host-bound 2/4`
+pub fn flag(count: &FlagCount) -> String {
+    format!("{} {}/{}", count.flag.name(), count.rounds, count.of)
+}
