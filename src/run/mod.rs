@@ -11,6 +11,7 @@ mod cell;
 mod cluster_loss;
 mod disks;
 pub mod endpoint;
+mod events;
 pub mod fronts;
 mod header;
 mod progress;
@@ -31,6 +32,7 @@ use crate::record::Measurement;
 use crate::record::store::Store;
 use crate::study::Study;
 
+pub use events::{Event, Events, Step};
 pub use progress::Progress;
 pub use rig::Rig;
 
