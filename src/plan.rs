@@ -136,7 +136,8 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     measuring.chain(cuts).collect()
 }
 
-fn cell_time(study: &Study, cell: &Cell) -> Duration {
+/// How long one measurement of a cell will take.
+pub fn cell_time(study: &Study, cell: &Cell) -> Duration {
     let backlog = match has_backlog(study, cell) {
         true => BACKLOG,
         false => Duration::ZERO,

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use super::measure::told;
+use super::progress::Progress;
 use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::{Access, Secret};
 use crate::lab::sandbox::hear_requests_to_stop;
@@ -19,7 +20,12 @@ use crate::study::{EndpointSpec, Study};
 pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<u8> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    Ok(told(endpoint::run(order, &accesses, &cache.path)))
+    Ok(told(endpoint::run(
+        order,
+        &accesses,
+        &cache.path,
+        &Progress::new(),
+    )))
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::disks::need_disks;
 use super::memory::need_memory;
+use super::progress::Progress;
 use super::{RunOptions, endpoint, need_root, need_tun, read_file};
 use crate::analysis;
 use crate::error::{Error, Mistake, Result};
@@ -51,7 +52,7 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         true => endpoint::run(&order, &folder_of(name), &cache)?,
         false => sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
             let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-                .and_then(|cache| run::run(&order, &cache, &inside.run));
+                .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));
             told(outcome)
         })?,
     };

@@ -8,6 +8,7 @@ mod endpoint;
 mod measure;
 mod memory;
 mod power_cut;
+mod progress;
 mod servers;
 mod studies;
 

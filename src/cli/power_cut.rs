@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing, format, told};
+use super::progress::Progress;
 use super::{need_root, need_tun};
 use crate::analysis::mode_settings;
 use crate::analysis::trial::{Toll, Verdict, toll};
@@ -205,8 +206,9 @@ pub fn run(wish: &Wish, words: &[String]) -> Result<u8> {
     };
     sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
         let mut found = Vec::new();
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| trial::run(&trial, &cache, &inside.run, &mut found));
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
+            trial::run(&trial, &cache, &inside.run, &mut found, &Progress::new())
+        });
         let tolls: Vec<Toll> = found.iter().map(toll).collect();
         let is_broken = tolls.iter().any(|toll| toll.verdict == Verdict::Broken);
         if tolls.iter().any(|toll| toll.cuts > 0) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::cell::wait;
 use super::disks::{self, DiskCounters};
 use super::rig::Rig;
+use super::target::wait;
 use super::window::server_cpu_us;
 use crate::error::Result;
 use crate::lab::Lab;
