@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
 use super::progress::Progress;
+use super::unknown_variable::Given;
 use super::{need_root, need_tun, read_file};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
@@ -78,6 +79,13 @@ pub fn up(wish: &Wish) -> Result<u8> {
                 }
             }
             Err(error) => {
+                let given = Given {
+                    file: "acklab up",
+                    text: "",
+                    study: &study,
+                    my_cnf: wish.my_cnf.as_deref(),
+                };
+                let error = given.mistake_in(error);
                 eprintln!("acklab: {error}");
                 error.exit_code()
             }

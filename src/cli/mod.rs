@@ -11,6 +11,7 @@ mod power_cut;
 mod progress;
 mod servers;
 mod studies;
+mod unknown_variable;
 
 use std::path::PathBuf;
 use std::time::Duration;

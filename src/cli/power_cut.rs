@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::disks::need_disks;
-use super::measure::{capabilities, fetch_missing, format, told};
+use super::measure::{capabilities, exit_code, fetch_missing, format};
 use super::progress::Progress;
 use super::{need_root, need_tun};
 use crate::analysis::mode_settings;
@@ -215,7 +215,7 @@ pub fn run(wish: &Wish, words: &[String]) -> Result<u8> {
             let page = page(wish, &trial.study, server, tolls, words);
             print(&page, format);
         }
-        match told(outcome) {
+        match exit_code(outcome) {
             0 if is_broken => BROKEN,
             code => code,
         }

@@ -21,7 +21,7 @@ use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::lag;
 use crate::plan::Cell;
 use crate::record::trial::Series;
-use crate::record::{Flag, Handshakes, Header, Lag, Measurement, RttGot};
+use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot};
 use crate::study::Study;
 use crate::study::fault::Fault;
 
@@ -246,7 +246,15 @@ impl Target for Labs<'_> {
     }
 
     fn watch_after(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
-        activity::watch_after(&mut self.rig, self.study, cell, into)
+        let span = cell.watch_after.unwrap_or_default();
+        let lab = self.rig.lab(cell.mode);
+        let servers = lab.members(&self.study.modes[cell.mode]).end;
+        let after = activity::watch(lab, servers, span)?;
+        let takes_part = |idle: &&Activity| after.iter().any(|after| after.node == idle.node);
+        let idle = self.rig.idle(cell.mode).iter().filter(takes_part);
+        into.activity = idle.cloned().collect();
+        into.activity.extend(after);
+        Ok(())
     }
 
     fn end_watch(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {

@@ -9,6 +9,8 @@
 //! [`study_run`] has the loop, [`measure`] the steps of one measurement, [`target`] what a target
 //! can do. What happens is told as [`Event`]s; nothing is printed here.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod activity;
 mod cluster_loss;
 mod disks;
