@@ -402,10 +402,10 @@ impl Schedule for Climb {
     }
 
     fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
-        if let [.., before, last] = so_far {
-            if last.commits_per_s < before.commits_per_s * 1.1 {
-                return None;
-            }
+        if let [.., before, last] = so_far
+            && last.commits_per_s < before.commits_per_s * 1.1
+        {
+            return None;
         }
         if let (Some(_), Some(last)) = (so_far.last(), self.0.last()) {
             let connections = last.connections * 2;

@@ -89,7 +89,7 @@ impl<'s> Endpoints<'s> {
         })
     }
 
-    /// Ends the driver, then drops all databases: one with sessions at work in it cannot be dropped.
+    /// Ends the driver, then drops all databases: not one can be with sessions at work in it.
     ///
     /// # Errors
     /// A breakdown that names one that could not be dropped; others are told.
