@@ -2,6 +2,7 @@
 
 mod labs;
 mod point;
+mod schedule;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::study::{
 
 pub use labs::{LabPlan, labs};
 pub use point::{Apart, Axis, Point, Rest, Value};
+pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
 
 /// What a cell takes beside its windows: setting the links, probing them before and after,
 /// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.
@@ -134,7 +136,8 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     measuring.chain(cuts).collect()
 }
 
-fn cell_time(study: &Study, cell: &Cell) -> Duration {
+/// How long one measurement of a cell will take.
+pub fn cell_time(study: &Study, cell: &Cell) -> Duration {
     let backlog = match has_backlog(study, cell) {
         true => BACKLOG,
         false => Duration::ZERO,

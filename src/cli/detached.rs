@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
+use super::progress::Progress;
+use super::unknown_variable::Given;
 use super::{need_root, need_tun, read_file};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
@@ -25,7 +27,7 @@ use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::lab::sql::Admin;
 use crate::plan::labs;
-use crate::run::{Progress, Rig};
+use crate::run::Rig;
 use crate::study::{Mode, Study, written};
 
 /// What `up` was asked for.
@@ -77,6 +79,13 @@ pub fn up(options: &UpOptions) -> Result<u8> {
                 }
             }
             Err(error) => {
+                let given = Given {
+                    file: "acklab up",
+                    text: "",
+                    study: &study,
+                    my_cnf: options.my_cnf.as_deref(),
+                };
+                let error = given.mistake_in(error);
                 eprintln!("acklab: {error}");
                 error.exit_code()
             }
@@ -147,8 +156,8 @@ fn by_options(error: Error) -> Error {
 /// Builds the lab inside the sandbox and tells where everything is.
 fn stand(study: &Study, options: &UpOptions, inside: &Inside, start: Instant) -> Result<Rig> {
     let cache = Cache::at(&Path::new(INSIDE).join("cache"))?;
-    let progress = Progress::new(vec![]);
-    let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &progress)?;
+    let events = Progress::new();
+    let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &events)?;
     let distances = &study.sweeps[0].distances[0];
     rig.enter(0, &study.modes[0], distances, Duration::ZERO)?;
     let lab = &labs(study)[0];

@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use super::measure::told;
+use super::measure::exit_code;
+use super::progress::Progress;
 use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::{Access, Secret};
 use crate::lab::sandbox::hear_requests_to_stop;
@@ -19,7 +20,12 @@ use crate::study::{EndpointSpec, Study};
 pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<u8> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    Ok(told(endpoint::run(order, &accesses, &cache.path)))
+    Ok(exit_code(endpoint::run(
+        order,
+        &accesses,
+        &cache.path,
+        &Progress::new(),
+    )))
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {
@@ -86,7 +92,7 @@ fn of_file(path: &Path) -> Result<Secret> {
 mod tests {
     use super::*;
 
-    fn told_of(text: &str) -> std::result::Result<String, String> {
+    fn password_in(text: &str) -> std::result::Result<String, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pw");
         std::fs::write(&path, text).expect("a file");
@@ -96,10 +102,10 @@ mod tests {
 
     #[test]
     fn a_file_holds_one_password() {
-        assert_eq!(told_of("s3 cret\n").as_deref(), Ok("s3 cret"));
-        assert_eq!(told_of("s3cret\r\n").as_deref(), Ok("s3cret"));
-        assert_eq!(told_of("").as_deref(), Ok(""));
-        let error = told_of("user\ns3cret\n").unwrap_err();
+        assert_eq!(password_in("s3 cret\n").as_deref(), Ok("s3 cret"));
+        assert_eq!(password_in("s3cret\r\n").as_deref(), Ok("s3cret"));
+        assert_eq!(password_in("").as_deref(), Ok(""));
+        let error = password_in("user\ns3cret\n").unwrap_err();
         assert!(
             error.contains("on one line") && !error.contains("s3cret"),
             "{error}"

@@ -5,6 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::disks::need_disks;
 use super::memory::need_memory;
+use super::progress::Progress;
+use super::unknown_variable::Given;
 use super::{RunOptions, endpoint, need_root, need_tun, read_file};
 use crate::analysis;
 use crate::error::{Error, Mistake, Result};
@@ -47,12 +49,19 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         plan,
     };
     announce(&order.study, &order.plan, &order.record);
+    let file = file_name(name);
+    let given = Given {
+        file: &file,
+        text: &order.study_text,
+        study: &order.study,
+        my_cnf: options.my_cnf.as_deref(),
+    };
     let code = match is_of_endpoints {
         true => endpoint::run(&order, &folder_of(name), &cache)?,
         false => sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
             let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-                .and_then(|cache| run::run(&order, &cache, &inside.run));
-            told(outcome)
+                .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));
+            exit_code(outcome.map_err(|error| given.mistake_in(error)))
         })?,
     };
     if order.record.exists() {
@@ -62,8 +71,8 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
     Ok(code)
 }
 
-/// Tells what ended a run; the exit code.
-pub fn told(outcome: Result<()>) -> u8 {
+/// Prints what ended a run early; the exit code.
+pub fn exit_code(outcome: Result<()>) -> u8 {
     match outcome {
         Ok(()) => 0,
         Err(Error::Interrupted) => {
@@ -105,6 +114,14 @@ fn folder_of(study: &str) -> PathBuf {
     folder.unwrap_or(Path::new("")).to_owned()
 }
 
+/// What a study's text is called: its file, or a built-in one's.
+fn file_name(study: &str) -> String {
+    match Path::new(study).is_file() {
+        true => study.to_owned(),
+        false => format!("{study}.toml"),
+    }
+}
+
 /// The study as meant, with the command line's values, and its text.
 fn read_study(
     (name, is_quick): (&str, bool),
@@ -121,12 +138,12 @@ fn read_study(
     let folder = folder_of(name);
     let read =
         |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-    let file = if is_file {
-        name.to_owned()
-    } else {
-        format!("{name}.toml")
-    };
-    let study = written::parse(&text, &file, &capabilities(cache, catalogue)?, &read)?;
+    let study = written::parse(
+        &text,
+        &file_name(name),
+        &capabilities(cache, catalogue)?,
+        &read,
+    )?;
     let my_cnf = options
         .my_cnf
         .as_deref()

@@ -8,8 +8,10 @@ mod endpoint;
 mod measure;
 mod memory;
 mod power_cut;
+mod progress;
 mod servers;
 mod studies;
+mod unknown_variable;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -7,7 +7,8 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::disks::need_disks;
-use super::measure::{capabilities, fetch_missing, format, told};
+use super::measure::{capabilities, exit_code, fetch_missing, format};
+use super::progress::Progress;
 use super::{need_root, need_tun};
 use crate::analysis::mode_settings;
 use crate::analysis::trial::{Toll, Verdict, toll};
@@ -205,15 +206,16 @@ pub fn run(wish: &Wish, words: &[String]) -> Result<u8> {
     };
     sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
         let mut found = Vec::new();
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| trial::run(&trial, &cache, &inside.run, &mut found));
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
+            trial::run(&trial, &cache, &inside.run, &mut found, &Progress::new())
+        });
         let tolls: Vec<Toll> = found.iter().map(toll).collect();
         let is_broken = tolls.iter().any(|toll| toll.verdict == Verdict::Broken);
         if tolls.iter().any(|toll| toll.cuts > 0) {
             let page = page(wish, &trial.study, server, tolls, words);
             print(&page, format);
         }
-        match told(outcome) {
+        match exit_code(outcome) {
             0 if is_broken => BROKEN,
             code => code,
         }

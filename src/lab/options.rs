@@ -108,6 +108,19 @@ pub fn read_option_file(text: &str, flavour: Flavour) -> Settings {
     settings
 }
 
+/// The variable that a server refused to start with, as its log says it, and the line that says so.
+pub fn unknown_variable(log: &[String]) -> Option<(String, String)> {
+    log.iter().find_map(|line| {
+        let (_, rest) = line.split_once("unknown variable '")?;
+        let (setting, _) = rest.split_once('\'')?;
+        let name = setting.split('=').next().unwrap_or(setting);
+        Some((
+            normal(name.trim_start_matches("--")),
+            line.trim().to_owned(),
+        ))
+    })
+}
+
 /// Settings of `weaker` that `stronger` replaced by another value: name, given, in force.
 pub fn overridden(weaker: &Settings, stronger: &Settings) -> Vec<(String, String, String)> {
     let changed = weaker.iter().filter_map(|(name, given)| {
@@ -144,6 +157,18 @@ mod tests {
             told,
             [("server_id".to_owned(), "9".to_owned(), "1".to_owned())]
         );
+    }
+
+    #[test]
+    fn the_variable_that_a_server_does_not_know_is_read_from_its_log() {
+        let unknown = |line: &str| unknown_variable(&[String::new(), line.to_owned()]);
+        let mysql = "2026-11-22T17:00:01Z 0 [ERROR] [MY-000067] [Server] unknown variable \
+                     'innodb-buffer-pool-sise=1G'.";
+        let found = ("innodb_buffer_pool_sise".to_owned(), mysql.to_owned());
+        assert_eq!(unknown(mysql), Some(found));
+        let old = "mysqld: unknown variable 'a=b=c'";
+        assert_eq!(unknown(old).map(|(name, _)| name), Some("a".to_owned()));
+        assert_eq!(unknown("[ERROR] Aborting"), None);
     }
 
     #[test]

@@ -195,6 +195,13 @@ impl Measurement {
     pub fn is_void(&self) -> bool {
         self.flags.contains(&Flag::LateLinks)
     }
+
+    /// Adds round trips made after the window to those made before it.
+    pub fn add_handshakes(&mut self, after: Vec<Handshakes>) {
+        for (made, after) in self.handshakes.iter_mut().zip(after) {
+            made.rtts_us.extend(after.rtts_us);
+        }
+    }
 }
 
 /// One second of a cell's timeline.

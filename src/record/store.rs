@@ -18,6 +18,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 use super::trial::Series;
 use super::{Header, Measurement, histogram};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
+use crate::plan::Cell;
 
 /// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
 /// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
@@ -96,6 +97,27 @@ impl Store {
             self.appear()?;
         }
         Ok(())
+    }
+
+    /// Adds cells to those that the header knows, which are to be measured as well.
+    ///
+    /// # Errors
+    /// A breakdown if the disk refuses.
+    pub fn join(&mut self, cells: &[Cell]) -> Result<()> {
+        let bodies = cells.iter().map(serde_json::to_string);
+        let bodies: Vec<String> = bodies
+            .collect::<std::result::Result<_, _>>()
+            .tried(|| "write cells".to_owned())?;
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        self.write("add cells", |transaction| {
+            let sql = "UPDATE run SET header = json_insert(header, '$.cells[#]', json(?1))";
+            bodies
+                .iter()
+                .map(|body| transaction.execute(sql, [body]))
+                .sum()
+        })
     }
 
     /// Keeps what came of a mode's server being ended in one way. It is on disk when this returns.

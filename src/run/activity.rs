@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::cell::wait;
 use super::disks::{self, DiskCounters};
-use super::rig::Rig;
+use super::target::wait;
 use super::window::server_cpu_us;
 use crate::error::Result;
 use crate::lab::Lab;
-use crate::plan::Cell;
-use crate::record::{Activity, Measurement};
-use crate::study::Study;
+use crate::record::Activity;
 
 /// What is watched after the load is told in pieces of this length, but for the last one, which may
 /// be half as long again.
@@ -60,36 +57,22 @@ impl Look {
     }
 }
 
-/// Watches a cell's servers and disks for as long as it asks, if it does. Its load has ended.
-pub fn watch_after(
-    rig: &mut Rig,
-    study: &Study,
-    cell: &Cell,
-    into: &mut Measurement,
-) -> Result<()> {
-    let Some(span) = cell.watch_after else {
-        return Ok(());
-    };
-    let idle = rig.idle(cell.mode).to_vec();
-    let lab = rig.lab(cell.mode);
-    let servers = lab.members(&study.modes[cell.mode]).end;
+/// Watches the first `servers` nodes of a lab and their disks for so long, piece by piece. Its load
+/// has ended.
+pub fn watch(lab: &Lab, servers: usize, span: Duration) -> Result<Vec<Activity>> {
     let begin = Look::now(lab)?;
     let mut last = Look::now(lab)?;
-    let mut after = Vec::new();
+    let mut all = Vec::new();
     loop {
         let left = span.saturating_sub(begin.at.elapsed());
         if left.is_zero() {
-            break;
+            return Ok(all);
         }
         let is_last = left < PIECE + PIECE / 2;
         wait(if is_last { left } else { PIECE })?;
         let next = Look::now(lab)?;
         let from_s = (last.at - begin.at).as_secs_f64();
-        after.extend(last.until(&next, lab, servers, Some(from_s)));
+        all.extend(last.until(&next, lab, servers, Some(from_s)));
         last = next;
     }
-    let takes_part = |idle: &Activity| after.iter().any(|after| after.node == idle.node);
-    into.activity = idle.into_iter().filter(takes_part).collect();
-    into.activity.extend(after);
-    Ok(())
 }

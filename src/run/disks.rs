@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_disk_that_is_nearly_full_is_told_before_its_server_waits_for_room() {
         assert!(is_enough("a", 32, 457).is_ok());
-        let told = is_enough("a", 31, 457).unwrap_err().to_string();
-        assert!(told.contains("disk of a: 31 MB of 457"), "{told}");
+        let error = is_enough("a", 31, 457).unwrap_err().to_string();
+        assert!(error.contains("disk of a: 31 MB of 457"), "{error}");
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Order;
+use super::order::Order;
 use super::rig::Rig;
 use crate::error::Result;
 use crate::lab::Lab;
@@ -14,32 +13,22 @@ use crate::plan::{self, LabPlan};
 use crate::record::{Header, LabFacts, ServerFacts};
 
 /// Gathers the head of the record from the running rig.
-pub fn header(order: &Order, rig: &mut Rig, run_folder: &Path) -> Result<Header> {
+pub fn header(
+    order: &Order,
+    rig: &mut Rig,
+    run_folder: &Path,
+    started_unix_ms: u64,
+) -> Result<Header> {
     let floor_us = rig.network.floor.as_secs_f64() * 1e6;
     let host = host::facts(run_folder, floor_us)?;
-    let remarks = remarks(order, rig);
-    let labs = rig
-        .labs()
-        .iter_mut()
-        .zip(plan::labs(&order.study))
-        .map(|(lab, plan)| lab_facts(lab, labels(order, &plan)))
-        .collect::<Result<Vec<LabFacts>>>()?;
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let labs = rig.labs().iter_mut().zip(plan::labs(&order.study));
+    let labs = labs.map(|(lab, plan)| lab_facts(lab, labels(order, &plan)));
+    let labs = labs.collect::<Result<Vec<LabFacts>>>()?;
     Ok(Header {
-        study: order.study.clone(),
-        study_text: order.study_text.clone(),
-        cells: order.plan.cells.clone(),
-        command_line: order.command_line.clone(),
-        started_unix_ms: u64::try_from(now.as_millis()).unwrap_or(0),
-        acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host,
         servers: server_facts(rig),
         labs,
-        remarks,
-        endpoints: vec![],
-        file_system: order.study.images.as_ref().map(|_| "ext4".to_owned()),
+        remarks: remarks(order, rig),
+        ..order.header(started_unix_ms, host)
     })
 }
 

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::activity::Look;
+use super::events::{Event, Events};
 use super::fronts::{self, Fronts};
-use super::progress::Progress;
 use crate::error::{Result, breakdown};
 use crate::lab::network::{Network, Wanted};
 use crate::lab::node::{PORT, Place, pause};
@@ -44,10 +44,10 @@ impl Rig {
         catalogue: &Catalogue,
         cache: &Cache,
         run_folder: &Path,
-        progress: &Progress,
+        events: &dyn Events,
     ) -> Result<Rig> {
         let plans = labs(study);
-        let programs = programs(&plans, catalogue, cache, progress)?;
+        let programs = programs(&plans, catalogue, cache, events)?;
         let specs: Vec<LabSpec> = plans.iter().map(|plan| lab_spec(plan, study)).collect();
         let wanted: Vec<Wanted> = specs
             .iter()
@@ -58,18 +58,16 @@ impl Rig {
         let mut formed = Vec::new();
         let started = specs.into_iter().zip(places).zip(programs);
         for (((spec, places), program), plan) in started.zip(&plans) {
-            progress.say(&format!(
-                "starting {} ({} nodes)",
-                spec.name,
-                spec.sites.len()
-            ));
+            events.tell(Event::LabStarting {
+                lab: spec.name.clone(),
+                nodes: spec.sites.len(),
+            });
             let mut lab = Lab::form(spec, program, places, cache, run_folder)?;
             lab.prepare(&plan.variants(study).collect::<Vec<_>>())?;
-            progress.say(&format!(
-                "{} ready in {:.1} s",
-                lab.spec.name,
-                lab.ready.as_secs_f64()
-            ));
+            events.tell(Event::LabReady {
+                lab: lab.spec.name.clone(),
+                after: lab.ready,
+            });
             formed.push(lab);
         }
         let drivers = study
@@ -302,7 +300,7 @@ fn programs(
     plans: &[LabPlan],
     catalogue: &Catalogue,
     cache: &Cache,
-    progress: &Progress,
+    events: &dyn Events,
 ) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for plan in plans {
@@ -310,7 +308,11 @@ fn programs(
         let program = cache
             .program(catalogue, &plan.server)?
             .ok_or_else(missing)?;
-        datadir::ensure(cache, &program, &|text| progress.say(text))?;
+        let words = |text: &str| {
+            let (of, text) = (plan.server.clone(), text.to_owned());
+            events.tell(Event::Words { of, text });
+        };
+        datadir::ensure(cache, &program, &words)?;
         programs.push(program);
     }
     Ok(programs)

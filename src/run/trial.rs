@@ -15,9 +15,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::cluster_loss;
+use super::events::{Event, Events, Step};
+use super::rig::Rig;
 use super::site_loss::{self, Seat};
 use super::source_loss;
-use super::{Progress, Rig};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::Lab;
 use crate::lab::disk::Volume;
@@ -58,15 +59,22 @@ pub struct Trial {
 ///
 /// # Errors
 /// A breakdown of the lab; [`Error::Interrupted`] if the user asked to stop.
-pub fn run(trial: &Trial, cache: &Cache, run_folder: &Path, found: &mut Vec<Series>) -> Result<()> {
+pub fn run(
+    trial: &Trial,
+    cache: &Cache,
+    run_folder: &Path,
+    found: &mut Vec<Series>,
+    events: &dyn Events,
+) -> Result<()> {
     let of_server = trial.faults.iter().flat_map(|fault| {
         let once = plan::cut_time(*fault);
         std::iter::repeat_n(once, trial.cuts as usize)
     });
     let of_server: Vec<Duration> = of_server.collect();
-    let progress = Progress::new(of_server.repeat(trial.durabilities.len()));
+    let steps = of_server.repeat(trial.durabilities.len());
     let catalogue = Catalogue::builtin();
-    let mut rig = Rig::build(&trial.study, &catalogue, cache, run_folder, &progress)?;
+    let mut rig = Rig::build(&trial.study, &catalogue, cache, run_folder, events)?;
+    events.tell(Event::StepsAdded(steps));
     let distances = &trial.study.sweeps[0].distances[0];
     rig.network.set_distances(distances)?;
     let mut random = ChaCha8Rng::seed_from_u64(trial.study.seed);
@@ -88,16 +96,16 @@ pub fn run(trial: &Trial, cache: &Cache, run_folder: &Path, found: &mut Vec<Seri
                 cuts: vec![],
             });
             for number in 1..=trial.cuts {
-                let (all, what) = (trial.cuts, fault.label());
-                progress.at(format!("{}: {what} {number}/{all}", durability.label()));
+                let label = durability.label();
+                events.tell(begun(label, *fault, number, trial.cuts));
                 let moment = Moment::draw(&mut random);
                 let cut = end_once(&mut scene, *fault, &moment, &mut state)?;
                 found.last_mut().expect("pushed above").cuts.push(cut);
-                progress.step();
+                events.tell(Event::StepEnded);
             }
         }
     }
-    progress.finish();
+    events.tell(Event::Finished);
     Ok(())
 }
 
@@ -106,7 +114,7 @@ pub(super) fn in_study(
     study: &Study,
     (rig, cache): (&mut Rig, &Cache),
     (mode, fault): (usize, Fault),
-    progress: &Progress,
+    events: &dyn Events,
 ) -> Result<Series> {
     let spec = &study.modes[mode];
     let distances = &study.sweeps[0].distances[0];
@@ -131,13 +139,23 @@ pub(super) fn in_study(
         cuts: vec![],
     };
     for number in 1..=study.power_cuts {
-        let (label, what, all) = (&spec.label, fault.label(), study.power_cuts);
-        progress.at(format!("{label}: {what} {number}/{all}"));
+        let label = spec.label.clone();
+        events.tell(begun(label, fault, number, study.power_cuts));
         let cut = end_once(&mut scene, fault, &Moment::draw(&mut random), &mut state)?;
         series.cuts.push(cut);
-        progress.step();
+        events.tell(Event::StepEnded);
     }
     Ok(series)
+}
+
+fn begun(label: String, fault: Fault, number: u32, of: u32) -> Event {
+    let fault = fault.label().to_owned();
+    Event::StepBegun(Step::Fault {
+        label,
+        fault,
+        number,
+        of,
+    })
 }
 
 /// Whether rows stand in its binary log as [`binary_log`] reads them.

@@ -1,6 +1,7 @@
 //! One look at everything that is counted, taken at both ends of a measured window.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::disks::{self, DiskCounters};
 use crate::error::Result;
@@ -13,7 +14,42 @@ use crate::observe::host::HostCpu;
 use crate::observe::status;
 use crate::record::{CpuUsed, LinkTraffic, Measurement};
 
-/// All accounts at one moment.
+/// The servers' own counters, by node.
+pub type NodeStatus = BTreeMap<String, status::Counters>;
+
+/// All that is counted, at one end of what is measured.
+pub struct Reading {
+    pub status: NodeStatus,
+    pub accounts: Accounts,
+}
+
+impl Reading {
+    /// Moves this reading forward by what happened between two others, so that it is left out.
+    pub fn leave_out(&mut self, from: &Reading, to: &Reading) {
+        self.accounts.leave_out(&from.accounts, &to.accounts);
+        for (node, counters) in &mut self.status {
+            for (name, value) in counters {
+                let at = |reading: &Reading| reading.status.get(node)?.get(name).copied();
+                *value += at(to).unwrap_or(0.0) - at(from).unwrap_or(0.0);
+            }
+        }
+    }
+
+    /// Writes how the servers' own counters changed until `end` into a measurement.
+    pub fn status_until(&self, end: &Reading, writer: &str, into: &mut Measurement) {
+        let changes = end.status.iter().map(|(node, after)| {
+            let before = self.status.get(node).cloned().unwrap_or_default();
+            (node.clone(), status::changes(&before, after))
+        });
+        into.status = changes.collect();
+        if let Some(writer) = into.status.get(writer) {
+            into.commit_time_us = status::commit_time_us(writer, into.commits);
+        }
+    }
+}
+
+/// All accounts at one moment; of somebody else's servers only what stands on this side.
+#[derive(Default)]
 pub struct Accounts {
     servers_us: BTreeMap<String, f64>,
     client_us: f64,
@@ -54,8 +90,16 @@ impl Accounts {
         })
     }
 
-    /// Moves this reading forward by what was used between two others, so that it is left out.
-    pub fn leave_out(&mut self, from: &Accounts, to: &Accounts) {
+    /// Of a driver on the host's own network.
+    pub fn of_client(driver: &Driver) -> Accounts {
+        Accounts {
+            client_us: process_cpu_us(driver.pid()).unwrap_or(0.0),
+            host: HostCpu::now(),
+            ..Accounts::default()
+        }
+    }
+
+    fn leave_out(&mut self, from: &Accounts, to: &Accounts) {
         for (node, used_us) in &mut self.servers_us {
             *used_us += to.servers_us[node] - from.servers_us[node];
         }
@@ -71,35 +115,32 @@ impl Accounts {
         }
     }
 
-    /// Writes what was used between `self` and `end` into a measurement. `replicas` are the
-    /// indices of the nodes that follow the writer.
-    pub fn until(
-        &self,
-        end: &Accounts,
-        lab: &Lab,
-        replicas: std::ops::Range<usize>,
-        measurement: &mut Measurement,
-    ) {
-        let used = |node: &str| end.servers_us[node] - self.servers_us[node];
-        let replicas_end = replicas.end;
-        let switch = end.switch.since(&self.switch);
-        let replica = |i: usize| lab.nodes[i].name().to_owned();
-        measurement.cpu = CpuUsed {
-            writer_us: Some(used(lab.nodes[0].name())),
-            replicas_us: replicas.map(|i| (replica(i), used(&replica(i)))).collect(),
+    /// Writes what was used on this side until `end` into a measurement.
+    pub fn client_until(&self, end: &Accounts, into: &mut Measurement) {
+        into.cpu = CpuUsed {
             client_us: end.client_us - self.client_us,
             front_us: used_us(self.front_us, end.front_us),
-            links_us: Some(switch.work_ns() as f64 / 1e3),
-            links_spin_us: Some(switch.spin_ns as f64 / 1e3),
-            idle_us_per_s: std::mem::take(&mut measurement.cpu.idle_us_per_s),
+            idle_us_per_s: std::mem::take(&mut into.cpu.idle_us_per_s),
+            ..CpuUsed::default()
         };
-        measurement.links = traffic(lab, &switch);
-        measurement.disks = disks::used(lab, replicas_end, &self.disks, &end.disks);
-        measurement.packets = switch.packets;
-        measurement.late_packets = switch.late_packets;
-        let (busy, stolen) = end.host.shares_since(&self.host);
-        measurement.host_busy = busy;
-        measurement.host_stolen = stolen;
+        (into.host_busy, into.host_stolen) = end.host.shares_since(&self.host);
+    }
+
+    /// Writes what was used in a lab until `end` into a measurement. `replicas` are the indices of
+    /// the nodes that follow the writer.
+    pub fn until(&self, end: &Accounts, lab: &Lab, replicas: Range<usize>, into: &mut Measurement) {
+        self.client_until(end, into);
+        let used = |node: &str| end.servers_us[node] - self.servers_us[node];
+        let name = |i: usize| lab.nodes[i].name().to_owned();
+        let switch = end.switch.since(&self.switch);
+        into.disks = disks::used(lab, replicas.end, &self.disks, &end.disks);
+        into.cpu.writer_us = Some(used(&name(0)));
+        into.cpu.replicas_us = replicas.map(|i| (name(i), used(&name(i)))).collect();
+        into.cpu.links_us = Some(switch.work_ns() as f64 / 1e3);
+        into.cpu.links_spin_us = Some(switch.spin_ns as f64 / 1e3);
+        into.links = traffic(lab, &switch);
+        into.packets = switch.packets;
+        into.late_packets = switch.late_packets;
     }
 }
 
@@ -132,7 +173,7 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
 }
 
 /// The servers' own counters of all nodes of a lab.
-pub fn read_status(lab: &mut Lab) -> Result<BTreeMap<String, status::Counters>> {
+pub fn read_status(lab: &mut Lab) -> Result<NodeStatus> {
     let flush_times = lab.program.dialect().optional("flush_times");
     let read = |node: &mut crate::lab::node::Node| {
         let name = node.name().to_owned();

@@ -149,6 +149,31 @@ fn lab_mistakes_on_the_command_line_are_named() {
     });
 }
 
+/// Known only once a server has refused it: its own words stand below.
+#[test]
+fn lab_mistakes_a_variable_that_the_server_does_not_know_is_named() {
+    on_ground("mistakes: unknown variable", |ground| {
+        let setting = "[mode.variables]\ninnodb_buffer_pool_sise = \"1G\"\n[[sweep]]";
+        let words = "unknown variable 'innodb_buffer_pool_sise=1G'";
+        for server in ["mariadb", "mysql"] {
+            let text = GOOD.replace("[[sweep]]", setting);
+            let file = ground.file("wrong.toml", &text.replace("mariadb", server));
+            let place = "wrong.toml:5: variables.innodb_buffer_pool_sise: given 1G";
+            let ended = ground.run(&["run", file, "--record", "r.acklab"]);
+            ended.fails(2, &[place, words]);
+        }
+        let good = ground.file("good.toml", GOOD);
+        let own = ground.file("mine.cnf", "[mysqld]\n# ours\ninnodb-buffer-pool-sise=1G\n");
+        let place = "mine.cnf:3: innodb_buffer_pool_sise: given 1G";
+        let ended = ground.run(&["run", good, "--my-cnf", own, "--record", "r.acklab"]);
+        ended.fails(2, &[place, words]);
+        let up = ["up", "single", "--server", "mariadb", "--my-cnf", own];
+        ground.run(&up).fails(2, &[place, words]);
+        assert!(!ground.work.join("r.acklab").exists());
+        ground.nothing_left();
+    });
+}
+
 /// A record in the sandbox's own /run would be lost with it.
 #[test]
 fn lab_mistakes_records_below_run_are_refused() {

@@ -4,7 +4,6 @@ use std::process::{Command, Stdio};
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::plan::Cell;
 use crate::record::trial::{Cut, Series};
 use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
 use crate::study::fault::{Durability, Fault, Leaves};
@@ -282,6 +281,31 @@ fn what_was_kept_is_read_back() {
     assert_eq!(record.measurements, [measurement(0, 0), measurement(0, 1)]);
     assert!(record.finished);
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "one file");
+}
+
+#[test]
+fn cells_join_a_record_that_is_being_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    store.join(&[cell(2)]).unwrap();
+    store.append(&measurement(0, 2)).unwrap();
+    store.join(&[]).unwrap();
+    store.join(&[cell(3), cell(4)]).unwrap();
+    store.append(&measurement(0, 4)).unwrap();
+    let record = Record::open(&path).unwrap();
+    // Whatever else the header says is as it was: times, and a seed of 64 bits.
+    let expected = Header {
+        cells: (0..5).map(cell).collect(),
+        ..header()
+    };
+    assert_eq!(record.header, expected);
+    assert_eq!(record.measurements, [measurement(0, 2), measurement(0, 4)]);
+    // SQL sees them too.
+    let connection = Connection::open(&path).unwrap();
+    let sql = "SELECT connections FROM cell WHERE cell = 4";
+    let connections: u32 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(connections, 5);
 }
 
 /// A mode had one series at most, and its index was the row's key.

@@ -7,9 +7,9 @@ use crate::lab::servers::catalogue::{Flavour, Version};
 
 /// One sentence for each variable whose value differs from the equal terms of labs.
 pub fn advice(catalogue: &Catalogue, variables: &BTreeMap<String, String>) -> Vec<String> {
-    let said = |name: &str| variables.get(name).map_or("", String::as_str);
-    let version = said("version");
-    let is_mariadb = [version, said("version_comment")]
+    let value = |name: &str| variables.get(name).map_or("", String::as_str);
+    let version = value("version");
+    let is_mariadb = [version, value("version_comment")]
         .iter()
         .any(|text| text.to_lowercase().contains("mariadb"));
     let flavour = match is_mariadb {
@@ -52,7 +52,7 @@ fn plain(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(pairs: &[(&str, &str)]) -> Vec<String> {
+    fn advice_on(pairs: &[(&str, &str)]) -> Vec<String> {
         let variables = pairs
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()));
@@ -68,8 +68,8 @@ mod tests {
             ("performance_schema", "OFF"),
             ("max_connections", "151"),
         ];
-        assert_eq!(told(&alike), [""; 0]);
-        let unlike = told(&[("version", "9.7.1"), ("sync_binlog", "0")]);
+        assert_eq!(advice_on(&alike), [""; 0]);
+        let unlike = advice_on(&[("version", "9.7.1"), ("sync_binlog", "0")]);
         assert_eq!(unlike.len(), 1);
         assert!(
             unlike[0].starts_with("sync_binlog is 0; labs have 1, for "),
@@ -80,8 +80,11 @@ mod tests {
     #[test]
     fn the_flavour_is_read_from_what_the_server_says() {
         let retry = ("wsrep_retry_autocommit", "1");
-        assert_eq!(told(&[("version", "10.11.19-MariaDB"), retry]).len(), 1);
-        assert_eq!(told(&[("version", "8.0.36"), retry]), [""; 0]);
+        assert_eq!(
+            advice_on(&[("version", "10.11.19-MariaDB"), retry]).len(),
+            1
+        );
+        assert_eq!(advice_on(&[("version", "8.0.36"), retry]), [""; 0]);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::Accesses;
 use crate::error::{Result, breakdown};
 use crate::lab::endpoint::{Access, Claims, Connection, HEARTBEAT, Owned, drop_left, handshakes};
 use crate::lab::node::pause;
@@ -14,9 +13,11 @@ use crate::lab::sql::Ask;
 use crate::load::{Driver, Job, setup_statements};
 use crate::observe::counting;
 use crate::plan::Cell;
-use crate::run::Progress;
-use crate::run::rig::distinct_tables;
-use crate::study::{Study, Workload};
+use crate::run::events::{Event, Events};
+use crate::study::{ModeSpec, Study, Workload};
+
+/// How one gets in at each mode of a study: the writer first, then its replicas.
+pub type Accesses = Vec<Vec<Access>>;
 
 /// The variable that a password may be given in. No child of ours gets it.
 pub const PASSWORD_VARIABLE: &str = "ACKLAB_PASSWORD";
@@ -26,7 +27,7 @@ const SHOW_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A writer of somebody else's, with its replicas.
-pub struct Host {
+pub struct Endpoint {
     pub writer: Connection,
     /// Those that show what is written there.
     pub replicas: Vec<Connection>,
@@ -43,80 +44,61 @@ pub struct Host {
     owned: Owned,
 }
 
-/// All hosts of a study, and the driver of their load.
-pub struct Party {
-    /// Dropped first: a database with sessions at work in it cannot be dropped.
+/// All endpoints of a study, and the driver of their load.
+pub struct Endpoints<'s> {
+    pub study: &'s Study,
+    /// Any folder that can be written to.
+    pub folder: &'s Path,
     pub driver: Driver,
-    hosts: Vec<Host>,
+    /// In the order of the modes.
+    pub all: Vec<Endpoint>,
 }
 
-impl Party {
+impl<'s> Endpoints<'s> {
     /// Connects everywhere, drops what killed runs have left, and makes a database at each writer.
     ///
     /// # Errors
-    /// A mistake or a breakdown of the first host that cannot be worked on; nothing is left at the
-    /// others.
-    pub fn gather(
-        study: &Study,
+    /// A mistake or a breakdown of the first endpoint that cannot be worked on; nothing is left at
+    /// the others.
+    pub fn visit(
+        study: &'s Study,
         accesses: &Accesses,
-        cache: &Path,
-        progress: &Progress,
-    ) -> Result<Party> {
+        cache: &'s Path,
+        events: &dyn Events,
+    ) -> Result<Endpoints<'s>> {
         let claims = Claims::of(cache)?;
         let driver = spawn_driver()?;
-        let mut hosts = Vec::new();
+        let mut all = Vec::new();
         for (spec, accesses) in study.modes.iter().zip(accesses) {
-            progress.say(&format!("connecting to {}", spec.label));
-            let asked = spec.endpoint.as_ref().and_then(|e| e.database.as_deref());
-            let host = Host::visit(accesses, asked, &claims, progress)?;
-            progress.say(&format!(
-                "{} ready in {:.1} s, in its database {}",
-                spec.label,
-                host.ready.as_secs_f64(),
-                host.database()
-            ));
-            hosts.push(host);
+            let label = spec.label.clone();
+            events.tell(Event::Connecting { label });
+            let endpoint = Endpoint::visit(spec, accesses, &claims, events)?;
+            events.tell(Event::EndpointReady {
+                label: spec.label.clone(),
+                after: endpoint.ready,
+                database: endpoint.owned.name().to_owned(),
+            });
+            all.push(endpoint);
         }
-        Ok(Party { driver, hosts })
+        Ok(Endpoints {
+            study,
+            folder: cache,
+            driver,
+            all,
+        })
     }
 
-    /// The host of a mode, by the mode's index.
-    pub fn host(&mut self, mode: usize) -> &mut Host {
-        &mut self.hosts[mode]
-    }
-
-    /// Driver and host at once.
-    pub fn pair(&mut self, mode: usize) -> (&mut Driver, &mut Host) {
-        (&mut self.driver, &mut self.hosts[mode])
-    }
-
-    /// All hosts, in the order of the modes.
-    pub fn hosts(&mut self) -> &mut [Host] {
-        &mut self.hosts
-    }
-
-    /// Creates and fills the tables of all the study's workloads at every writer.
-    pub fn load_tables(&mut self, study: &Study) -> Result<()> {
-        let workloads = distinct_tables(study);
-        for host in &mut self.hosts {
-            for workload in &workloads {
-                host.load(workload, study.seed)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the driver, then drops all databases.
+    /// Ends the driver, then drops all databases: not one can be with sessions at work in it.
     ///
     /// # Errors
-    /// A breakdown that names those which could not be dropped.
-    pub fn leave(self) -> Result<()> {
+    /// A breakdown that names one that could not be dropped; others are told.
+    pub fn leave(self, events: &dyn Events) -> Result<()> {
         drop(self.driver);
-        let mut outcome = Ok(());
-        for host in self.hosts {
-            let dropped = host.owned.give_back();
+        let mut outcome: Result<()> = Ok(());
+        for endpoint in self.all {
+            let dropped = endpoint.owned.give_back();
             if let (Err(earlier), Err(_)) = (&outcome, &dropped) {
-                eprintln!("acklab: {earlier}");
+                events.tell(Event::AlsoFailed(earlier.clone()));
             }
             outcome = dropped.and(outcome);
         }
@@ -131,25 +113,27 @@ fn spawn_driver() -> Result<Driver> {
     Driver::spawn(command)
 }
 
-impl Host {
+impl Endpoint {
     fn visit(
+        spec: &ModeSpec,
         accesses: &[Access],
-        asked: Option<&str>,
         claims: &Claims,
-        progress: &Progress,
-    ) -> Result<Host> {
+        events: &dyn Events,
+    ) -> Result<Endpoint> {
         let start = Instant::now();
         let access = accesses.first();
         let access = access.ok_or_else(|| breakdown("visit an endpoint", "it has no writer"))?;
         let mut writer = Connection::open(access)?;
         let replicas = accesses[1..].iter().map(Connection::open);
         let replicas = replicas.collect::<Result<Vec<_>>>()?;
-        for told in drop_left(&mut writer, claims)? {
-            progress.say(&told);
+        for text in drop_left(&mut writer, claims)? {
+            let of = spec.label.clone();
+            events.tell(Event::Words { of, text });
         }
+        let asked = spec.endpoint.as_ref().and_then(|e| e.database.as_deref());
         let owned = Owned::make(&mut writer, asked, claims)?;
         writer.run(&format!("USE {}", owned.name()))?;
-        let mut host = Host {
+        let mut endpoint = Endpoint {
             counters: counting::provoke(&mut writer, owned.name())?,
             target: handshakes(access)?.target,
             writer,
@@ -160,14 +144,14 @@ impl Host {
             unique_next: 0,
             owned,
         };
-        host.keep_those_that_show(replicas)?;
-        host.ready = start.elapsed();
-        Ok(host)
+        endpoint.keep_those_that_show(replicas)?;
+        endpoint.ready = start.elapsed();
+        Ok(endpoint)
     }
 
-    /// The database that is ours there.
-    pub fn database(&self) -> &str {
-        self.owned.name()
+    /// The writer, then its replicas.
+    pub fn servers(&mut self) -> impl Iterator<Item = &mut Connection> {
+        std::iter::once(&mut self.writer).chain(&mut self.replicas)
     }
 
     /// Its table of beats.

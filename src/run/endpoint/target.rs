@@ -1,0 +1,137 @@
+//! The steps of a measurement at somebody else's servers: what is left of those of a lab.
+
+use super::endpoints::{Endpoint, Endpoints};
+use super::header;
+use crate::error::Result;
+use crate::lab::endpoint::handshakes;
+use crate::lab::mode::CATCH_UP_LIMIT;
+use crate::lab::sql::Ask;
+use crate::load::{Iterations, Snapshot};
+use crate::observe::{lag, status};
+use crate::plan::Cell;
+use crate::record::{Handshakes, Header, Lag, Measurement};
+use crate::run::events::Events;
+use crate::run::order::Order;
+use crate::run::rig::{distinct_tables, uses_up_tables};
+use crate::run::target::Target;
+use crate::run::window::{Accounts, NodeStatus, Reading};
+
+impl Target for Endpoints<'_> {
+    fn load_tables(&mut self) -> Result<()> {
+        let workloads = distinct_tables(self.study);
+        for endpoint in &mut self.all {
+            for workload in &workloads {
+                endpoint.load(workload, self.study.seed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, order: &Order) -> Result<Header> {
+        let now = self.unix_ms();
+        header::header(order, self, now)
+    }
+
+    fn renew_tables(&mut self, cell: &Cell) -> Result<()> {
+        match uses_up_tables(&cell.workload) {
+            true => self.all[cell.mode].load(&cell.workload, self.study.seed),
+            false => Ok(()),
+        }
+    }
+
+    fn wait_level(&mut self, cell: &Cell) -> Result<bool> {
+        let endpoint = &mut self.all[cell.mode];
+        let heartbeat = endpoint.heartbeat();
+        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
+        lag::is_level(writer, replicas, &heartbeat, CATCH_UP_LIMIT)
+    }
+
+    fn probe(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        into.handshakes = probe(&mut self.all[cell.mode])?;
+        Ok(())
+    }
+
+    fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
+        let job = self.all[cell.mode].job(self.study, cell, round);
+        self.driver.start(&job).map(drop)
+    }
+
+    fn mark(&mut self) -> Result<Snapshot> {
+        self.driver.mark()
+    }
+
+    fn stop_load(&mut self, cell: &Cell) -> Result<Snapshot> {
+        let rest = self.driver.stop()?;
+        self.all[cell.mode].used_numbers(rest.unique_next);
+        Ok(rest)
+    }
+
+    fn reload(&mut self, cell: &Cell, round: u32) -> Result<()> {
+        let job = self.all[cell.mode].job(self.study, cell, round);
+        self.driver.reload(&job)
+    }
+
+    fn iterate(&mut self) -> Result<Iterations> {
+        self.driver.iterate()
+    }
+
+    fn status(&mut self, cell: &Cell) -> Result<NodeStatus> {
+        let servers = self.all[cell.mode].servers();
+        let counters = servers.map(|server| {
+            let counters = status::read(server, None)?;
+            Ok((server.name().to_owned(), counters))
+        });
+        counters.collect()
+    }
+
+    fn accounts(&mut self, _cell: &Cell) -> Result<Accounts> {
+        Ok(Accounts::of_client(&self.driver))
+    }
+
+    fn used(&mut self, cell: &Cell, from: &Reading, to: &Reading, into: &mut Measurement) {
+        from.accounts.client_until(&to.accounts, into);
+        from.status_until(to, self.all[cell.mode].writer.name(), into);
+    }
+
+    fn lag(&mut self, cell: &Cell) -> Result<Vec<Lag>> {
+        let endpoint = &mut self.all[cell.mode];
+        if endpoint.replicas.is_empty() {
+            return Ok(vec![]);
+        }
+        let (heartbeat, window) = (endpoint.heartbeat(), cell.window(self.study));
+        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
+        lag::measure_on(writer, replicas, &heartbeat, window)
+    }
+
+    fn catch_up(&mut self, cell: &Cell, lags: &mut [Lag]) -> Result<()> {
+        let endpoint = &mut self.all[cell.mode];
+        let heartbeat = endpoint.heartbeat();
+        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
+        lag::catch_up_on(writer, replicas, &heartbeat, lags)
+    }
+
+    fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        into.add_handshakes(probe(&mut self.all[cell.mode])?);
+        Ok(())
+    }
+
+    fn close(self, events: &dyn Events) -> Result<()> {
+        self.leave(events)
+    }
+}
+
+/// Round trips to all servers; also finds out where the writer's name leads now.
+fn probe(endpoint: &mut Endpoint) -> Result<Vec<Handshakes>> {
+    let mut all = Vec::new();
+    for access in endpoint.accesses().to_vec() {
+        let made = handshakes(&access)?;
+        if all.is_empty() {
+            endpoint.target = made.target;
+        }
+        all.push(Handshakes {
+            node: access.name,
+            rtts_us: made.rtts_us,
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,291 @@
+//! The target of most studies: labs of real servers, with the links and the disks that were asked.
+
+use std::net::SocketAddrV4;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use super::events::Events;
+use super::order::Order;
+use super::rig::Rig;
+use super::target::Target;
+use super::window::{Accounts, NodeStatus, Reading, read_status};
+use super::{activity, disks, header, trial};
+use crate::error::Result;
+use crate::lab::handshake::rtts_us;
+use crate::lab::mode::CATCH_UP_LIMIT;
+use crate::lab::network::probe_rtt_us;
+use crate::lab::node::{PORT, Place};
+use crate::lab::servers::{Cache, Catalogue};
+use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
+use crate::observe::lag;
+use crate::plan::Cell;
+use crate::record::trial::Series;
+use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
+use crate::study::{Mode, Study};
+use crate::study::fault::Fault;
+
+/// How long the servers of a lab are watched without load, for their idle CPU rate.
+const IDLE_WATCH: Duration = Duration::from_millis(300);
+
+/// The labs of a study. Dropped, all that runs in them ends.
+pub struct Labs<'s> {
+    rig: Rig,
+    study: &'s Study,
+    cache: &'s Cache,
+    run_folder: &'s Path,
+    /// The drivers at work, or last at work.
+    drivers: Range<usize>,
+    copies: Option<disks::CopiesWatch>,
+}
+
+impl<'s> Labs<'s> {
+    /// Starts everything. Servers must have been fetched.
+    pub fn form(
+        study: &'s Study,
+        cache: &'s Cache,
+        run_folder: &'s Path,
+        events: &dyn Events,
+    ) -> Result<Labs<'s>> {
+        let catalogue = Catalogue::builtin();
+        Ok(Labs {
+            rig: Rig::build(study, &catalogue, cache, run_folder, events)?,
+            study,
+            cache,
+            run_folder,
+            drivers: 0..0,
+            copies: None,
+        })
+    }
+
+    /// Indices of the nodes that follow the writer in the cell's mode.
+    fn replicas(&mut self, cell: &Cell) -> Range<usize> {
+        let spec = &self.study.modes[cell.mode];
+        1..self.rig.lab(cell.mode).members(spec).end
+    }
+
+    /// The round-trip time between each pair of sites, between this lab's nodes where it has any
+    /// there, else between the clients of those sites.
+    fn probe_sites(&self, cell: &Cell) -> Result<Vec<RttGot>> {
+        let rig = &self.rig;
+        let lab = rig.lab_at(rig.lab_index(cell.mode));
+        let place = |site: &String| -> &Place {
+            let node = lab.nodes.iter().find(|node| node.site() == site);
+            node.map_or_else(|| &rig.network.clients[site], |node| &node.place)
+        };
+        let probed = |from_site: &String, to_site: &String| {
+            let asked = rig.network.rtt_asked(&cell.distances, from_site, to_site);
+            let (from, to) = (place(from_site), place(to_site));
+            Ok(RttGot {
+                from: from_site.clone(),
+                to: to_site.clone(),
+                from_site: from_site.clone(),
+                to_site: to_site.clone(),
+                rtt_us_asked: asked.as_secs_f64() * 1e6,
+                rtt_us_before: probe_rtt_us(from, to.address)?,
+                rtt_us_after: 0.0,
+            })
+        };
+        let sites = (1..).zip(&self.study.sites);
+        let pairs = sites.flat_map(|(next, from)| {
+            let others = &self.study.sites[next..];
+            others.iter().map(move |to| (from, to))
+        });
+        pairs.map(|(from, to)| probed(from, to)).collect()
+    }
+
+    /// Round trips from the client to what it connects to, if the study asks for them.
+    fn shake_hands(&mut self, cell: &Cell) -> Result<Vec<Handshakes>> {
+        if !self.study.handshakes {
+            return Ok(vec![]);
+        }
+        let (node, target) = match self.rig.fronts.address(cell) {
+            Some(front) => ("front", front),
+            None => {
+                let writer = &self.rig.lab(cell.mode).nodes[0];
+                ("writer", SocketAddrV4::new(writer.place.address, PORT))
+            }
+        };
+        let client = &self.rig.network.clients[&cell.client_site];
+        let made = client.netns.run(|| rtts_us(target.into(), node))?;
+        Ok(vec![Handshakes {
+            node: node.to_owned(),
+            rtts_us: made?,
+        }])
+    }
+}
+
+impl Target for Labs<'_> {
+    fn load_tables(&mut self) -> Result<()> {
+        self.rig.load_tables(self.study)
+    }
+
+    fn header(&mut self, order: &Order) -> Result<Header> {
+        let now = self.unix_ms();
+        header::header(order, &mut self.rig, self.run_folder, now)
+    }
+
+    fn begin_round(&mut self) -> Result<()> {
+        self.rig.network.refresh_floor()
+    }
+
+    fn enter_mode(&mut self, cell: &Cell) -> Result<()> {
+        let spec = &self.study.modes[cell.mode];
+        let rig = &mut self.rig;
+        rig.enter(cell.mode, spec, &cell.distances, IDLE_WATCH)
+    }
+
+    fn set_distances(&mut self, cell: &Cell) -> Result<()> {
+        self.rig.network.set_distances(&cell.distances)
+    }
+
+    fn start_front(&mut self, cell: &Cell) -> Result<()> {
+        self.rig.raise_front(self.study, cell)
+    }
+
+    fn renew_tables(&mut self, cell: &Cell) -> Result<()> {
+        let (workload, seed) = (&cell.workload, self.study.seed);
+        self.rig.renew_tables(cell.mode, workload, seed)
+    }
+
+    /// Where clients write to all nodes, the first may be behind another, too.
+    fn wait_level(&mut self, cell: &Cell) -> Result<bool> {
+        let spec = &self.study.modes[cell.mode];
+        let followers = match spec.spread {
+            true => self.rig.lab(cell.mode).members(spec),
+            false => self.replicas(cell),
+        };
+        for i in followers {
+            if !self.rig.lab(cell.mode).catch_up(i, CATCH_UP_LIMIT)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn set_disks(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        if let Some(disks) = &cell.disks {
+            let lab = self.rig.lab(cell.mode);
+            let members = lab.members(&self.study.modes[cell.mode]);
+            into.disks_got = disks::set_and_probe(lab, disks, members)?;
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        into.rtts = self.probe_sites(cell)?;
+        into.handshakes = self.shake_hands(cell)?;
+        Ok(())
+    }
+
+    fn begin_watch(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        into.in_force = self.rig.lab(cell.mode).in_force();
+        into.cpu.idle_us_per_s = self.rig.idle_us_per_s(cell.mode);
+        self.copies = disks::CopiesWatch::begin(self.rig.lab(cell.mode))?;
+        Ok(())
+    }
+
+    fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
+        let (drivers, jobs) = self.rig.jobs(self.study, cell, round);
+        self.drivers = drivers.clone();
+        start_all(&mut self.rig.drivers[drivers], &jobs).map(drop)
+    }
+
+    fn mark(&mut self) -> Result<Snapshot> {
+        mark_all(&mut self.rig.drivers[self.drivers.clone()])
+    }
+
+    fn stop_load(&mut self, cell: &Cell) -> Result<Snapshot> {
+        let rest = stop_all(&mut self.rig.drivers[self.drivers.clone()])?;
+        self.rig.used_numbers(cell.mode, rest.unique_next);
+        Ok(rest)
+    }
+
+    fn reload(&mut self, cell: &Cell, round: u32) -> Result<()> {
+        let (drivers, jobs) = self.rig.jobs(self.study, cell, round);
+        self.drivers = drivers;
+        self.rig.drivers[self.drivers.start].reload(&jobs[0])
+    }
+
+    fn iterate(&mut self) -> Result<Iterations> {
+        self.rig.drivers[self.drivers.start].iterate()
+    }
+
+    fn status(&mut self, cell: &Cell) -> Result<NodeStatus> {
+        read_status(self.rig.lab(cell.mode))
+    }
+
+    fn accounts(&mut self, cell: &Cell) -> Result<Accounts> {
+        let rig = &mut self.rig;
+        rig.fronts.check_alive(cell)?;
+        let front_us = rig.fronts.cpu_us(cell);
+        let lab = rig.lab_at(rig.lab_index(cell.mode));
+        Accounts::now(lab, &rig.network, &rig.drivers, front_us)
+    }
+
+    fn used(&mut self, cell: &Cell, from: &Reading, to: &Reading, into: &mut Measurement) {
+        let replicas = self.replicas(cell);
+        let lab = self.rig.lab(cell.mode);
+        from.accounts.until(&to.accounts, lab, replicas, into);
+        from.status_until(to, lab.nodes[0].name(), into);
+    }
+
+    fn lag(&mut self, cell: &Cell) -> Result<Vec<Lag>> {
+        let replicas = self.replicas(cell);
+        let window = cell.window(self.study);
+        lag::measure(self.rig.lab(cell.mode), replicas, window)
+    }
+
+    fn catch_up(&mut self, cell: &Cell, lags: &mut [Lag]) -> Result<()> {
+        let replicas = self.replicas(cell);
+        lag::catch_up(self.rig.lab(cell.mode), replicas, lags)
+    }
+
+    fn check_alive(&mut self, cell: &Cell) -> Result<()> {
+        self.rig.check_alive(cell)
+    }
+
+    fn watch_after(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        let span = cell.watch_after.unwrap_or_default();
+        let lab = self.rig.lab(cell.mode);
+        let servers = lab.members(&self.study.modes[cell.mode]).end;
+        let after = activity::watch(lab, servers, span)?;
+        let takes_part = |idle: &&Activity| after.iter().any(|after| after.node == idle.node);
+        let idle = self.rig.idle(cell.mode).iter().filter(takes_part);
+        into.activity = idle.cloned().collect();
+        into.activity.extend(after);
+        Ok(())
+    }
+
+    fn end_watch(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        let lab = self.rig.lab(cell.mode);
+        if let Some(copies) = self.copies.take() {
+            into.degraded = copies.end(lab)?;
+        }
+        let writer = into.status.get(lab.nodes[0].name());
+        let grew = |name: &&str| writer.is_some_and(|w| w.get(*name).is_some_and(|n| *n > 0.0));
+        let fell_back = [
+            counter::SEMISYNC_UNACKNOWLEDGED,
+            counter::SEMISYNC_FALL_BACKS,
+        ];
+        let mode = &self.study.modes[cell.mode].mode;
+        if matches!(mode, Mode::Semisync { .. }) && fell_back.iter().any(grew) {
+            into.flags.push(Flag::Downgraded);
+        }
+        Ok(())
+    }
+
+    fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
+        let after = self.probe_sites(cell)?;
+        for (rtt, after) in into.rtts.iter_mut().zip(after) {
+            rtt.rtt_us_after = after.rtt_us_before;
+        }
+        into.add_handshakes(self.shake_hands(cell)?);
+        disks::probe_again(self.rig.lab(cell.mode), &mut into.disks_got)
+    }
+
+    fn fault(&mut self, mode: usize, fault: Fault, events: &dyn Events) -> Result<Series> {
+        let place = (&mut self.rig, self.cache);
+        trial::in_study(self.study, place, (mode, fault), events)
+    }
+}

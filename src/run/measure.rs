@@ -1,0 +1,217 @@
+//! One cell, measured once, at any target: which steps, in which order, and what is kept of them.
+
+use super::events::{Event, Events};
+use super::target::Target;
+use super::window::Reading;
+use crate::error::Result;
+use crate::load::{Snapshot, in_a_row};
+use crate::plan::{Cell, Outcome, Turn};
+use crate::record::{Flag, Measurement, Second, histogram};
+use crate::study::{Study, Workload};
+
+/// A cell is void if more than this share of its packets left the switch late.
+const LATE_SHARE_MAX: f64 = 0.05;
+
+/// Measures one cell; its mode is in force already.
+pub fn measure<T: Target>(
+    target: &mut T,
+    study: &Study,
+    (turn, cell): (Turn, &Cell),
+    events: &dyn Events,
+) -> Result<Measurement> {
+    let mut measuring = Measuring {
+        target,
+        study,
+        cell,
+        events,
+        into: Measurement {
+            round: turn.round,
+            cell: turn.cell,
+            ..Measurement::default()
+        },
+    };
+    measuring.prepare()?;
+    let driven = match cell.workload {
+        Workload::Mysqlslap { .. } => measuring.iterate(),
+        _ => measuring.drive(),
+    };
+    // Where something has died, its own last words tell more than those of whoever missed it.
+    measuring.target.check_alive(cell)?;
+    driven?;
+    measuring.conclude()?;
+    Ok(measuring.into)
+}
+
+/// What came of a measurement, as a schedule sees it.
+pub fn outcome(measurement: &Measurement) -> Outcome {
+    let latency = histogram::decode(&measurement.latency_us).ok();
+    let latency = latency.filter(|latency| !latency.is_empty());
+    let quantile = |q| latency.as_ref().map(|latency| latency.value_at_quantile(q));
+    Outcome {
+        round: measurement.round,
+        cell: measurement.cell,
+        is_void: measurement.is_void(),
+        commits_per_s: measurement.commits as f64 / measurement.window_s.max(f64::MIN_POSITIVE),
+        latency_us_p50: quantile(0.5),
+        latency_us_p99: quantile(0.99),
+    }
+}
+
+/// A measurement under way.
+struct Measuring<'a, T> {
+    target: &'a mut T,
+    study: &'a Study,
+    cell: &'a Cell,
+    events: &'a dyn Events,
+    into: Measurement,
+}
+
+impl<T: Target> Measuring<'_, T> {
+    /// Everything before the load.
+    fn prepare(&mut self) -> Result<()> {
+        let cell = self.cell;
+        self.target.next()?.set_distances(cell)?;
+        self.target.next()?.start_front(cell)?;
+        // Replicas have this to apply first, and what an earlier cell left them.
+        self.target.next()?.renew_tables(cell)?;
+        self.wait_level()?;
+        self.into.started_unix_ms = self.target.unix_ms();
+        self.target.next()?.set_disks(cell, &mut self.into)?;
+        self.target.next()?.probe(cell, &mut self.into)?;
+        self.target.next()?.begin_watch(cell, &mut self.into)
+    }
+
+    /// The doubt that remains where replicas are not level in time.
+    fn wait_level(&mut self) -> Result<()> {
+        if !self.target.next()?.wait_level(self.cell)? {
+            self.into.flags.push(Flag::Behind);
+        }
+        Ok(())
+    }
+
+    /// Warm-up, measured window, lag while the load still runs, catching up after it.
+    fn drive(&mut self) -> Result<()> {
+        let (cell, round) = (self.cell, self.into.round);
+        self.target.next()?.start_load(cell, round)?;
+        let outcome = self.under_load();
+        // However it went: no load may be left.
+        let rest = self.target.stop_load(cell)?;
+        outcome?;
+        self.into.load_s += rest.window_s;
+        self.keep_seconds(rest.timeline);
+        self.target.next()?.catch_up(cell, &mut self.into.lag)
+    }
+
+    /// Everything that happens while the load runs.
+    fn under_load(&mut self) -> Result<()> {
+        let cell = self.cell;
+        self.target.next()?.wait(self.study.warmup)?;
+        let status = self.target.next()?.status(cell)?;
+        let warm = self.target.next()?.mark()?;
+        self.keep_seconds(warm.timeline);
+        let accounts = self.target.next()?.accounts(cell)?;
+        let from = Reading { status, accounts };
+        self.target.next()?.wait(cell.window(self.study))?;
+        let window = self.target.next()?.mark()?;
+        let to = self.reading_after()?;
+        self.into.load_s = warm.window_s - warm.connected_s + window.window_s;
+        self.end_window(window, (&from, &to))
+    }
+
+    fn end_window(&mut self, window: Snapshot, (from, to): (&Reading, &Reading)) -> Result<()> {
+        self.keep_window(window);
+        self.target.used(self.cell, from, to, &mut self.into);
+        self.into.lag = self.target.next()?.lag(self.cell)?;
+        Ok(())
+    }
+
+    /// mysqlslap's manner: a number of iterations. Each reload before an iteration is left out of
+    /// all accounts, as it is out of the tool's clock.
+    fn iterate(&mut self) -> Result<()> {
+        let Workload::Mysqlslap {
+            iterations,
+            catch_up,
+            ..
+        } = self.cell.workload
+        else {
+            return Ok(());
+        };
+        let (cell, round) = (self.cell, self.into.round);
+        // Whoever connects to another node must find the table there.
+        let waits = catch_up || self.study.modes[cell.mode].spread;
+        let mut from = self.reading_before()?;
+        let mut parts = Vec::new();
+        for _ in 0..iterations {
+            let idle = self.reading_before()?;
+            self.target.next()?.reload(cell, round)?;
+            if waits {
+                self.wait_level()?;
+            }
+            from.leave_out(&idle, &self.reading_after()?);
+            parts.push(self.target.next()?.iterate()?);
+        }
+        let to = self.reading_after()?;
+        let all = in_a_row(parts)?;
+        self.into.iterations = all.iterations;
+        self.end_window(all.snapshot, (&from, &to))?;
+        self.target.next()?.catch_up(cell, &mut self.into.lag)
+    }
+
+    /// Reading the servers' counters costs them something: here it comes before what is accounted.
+    fn reading_before(&mut self) -> Result<Reading> {
+        let status = self.target.next()?.status(self.cell)?;
+        let accounts = self.target.next()?.accounts(self.cell)?;
+        Ok(Reading { status, accounts })
+    }
+
+    /// Here after it.
+    fn reading_after(&mut self) -> Result<Reading> {
+        let accounts = self.target.next()?.accounts(self.cell)?;
+        let status = self.target.next()?.status(self.cell)?;
+        Ok(Reading { status, accounts })
+    }
+
+    fn keep_window(&mut self, window: Snapshot) {
+        let into = &mut self.into;
+        into.window_s = window.window_s;
+        into.commits = window.commits;
+        into.unchanged = window.unchanged;
+        into.statements = window.statements;
+        into.errors = window.errors;
+        into.latency_us = window.latency_us;
+        into.service_us = window.service_us;
+        (into.due, into.backlog) = (window.due, window.backlog);
+        into.statement_latency_us = window.statement_latency_us;
+        self.keep_seconds(window.timeline);
+    }
+
+    fn keep_seconds(&mut self, seconds: Vec<Second>) {
+        let (round, cell) = (self.into.round, self.into.cell);
+        for &second in &seconds {
+            self.events.tell(Event::Second {
+                round,
+                cell,
+                second,
+            });
+        }
+        self.into.timeline.extend(seconds);
+    }
+
+    /// Everything after the load.
+    fn conclude(&mut self) -> Result<()> {
+        let cell = self.cell;
+        if cell.watch_after.is_some() {
+            self.wait_level()?;
+            self.target.next()?.watch_after(cell, &mut self.into)?;
+        }
+        // Each of several waits may have been in vain.
+        self.into.flags.dedup();
+        self.target.next()?.end_watch(cell, &mut self.into)?;
+        self.target.next()?.probe_again(cell, &mut self.into)?;
+        let late = self.into.late_packets as f64;
+        if late > LATE_SHARE_MAX * self.into.packets as f64 {
+            self.into.flags.push(Flag::LateLinks);
+        }
+        Ok(())
+    }
+}

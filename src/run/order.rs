@@ -1,0 +1,37 @@
+//! What is to be run, and the part of a record's head that follows from it alone.
+
+use std::path::PathBuf;
+
+use crate::plan::Plan;
+use crate::record::{Header, Host};
+use crate::study::Study;
+
+/// What is to be run, and where it is to be kept.
+pub struct Order {
+    pub study: Study,
+    pub study_text: String,
+    pub plan: Plan,
+    pub command_line: Vec<String>,
+    /// The record's path.
+    pub record: PathBuf,
+}
+
+impl Order {
+    /// The head of its record, which knows no server yet.
+    pub fn header(&self, started_unix_ms: u64, host: Host) -> Header {
+        Header {
+            study: self.study.clone(),
+            study_text: self.study_text.clone(),
+            cells: self.plan.cells.clone(),
+            command_line: self.command_line.clone(),
+            started_unix_ms,
+            acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            host,
+            servers: Vec::new(),
+            labs: Vec::new(),
+            remarks: Vec::new(),
+            endpoints: Vec::new(),
+            file_system: self.study.images.as_ref().map(|_| "ext4".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! The very loop that labs and endpoints run in, at a target that follows a script.
+
+mod scripted;
+
+use std::collections::BTreeSet;
+
+use tempfile::TempDir;
+
+use super::events::{Event, Step};
+use super::order::Order;
+use super::study_run::{AGAIN_MAX, run_study};
+use crate::error::{Error, Result};
+use crate::plan::{Cell, Outcome, Schedule, Turn, plan};
+use crate::record::Flag;
+use crate::record::store::Record;
+use crate::study::{MysqlslapLoad, Study, Workload, capabilities, written};
+use scripted::{Recorder, Script, Scripted, Trouble};
+
+/// One mode at two distances, once, with a power cut after it.
+const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
+                     [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
+                     [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
+
+fn study(text: &str) -> Study {
+    let none = |_: &str| Err(String::new());
+    let parsed = written::parse(text, "x.toml", &capabilities::sample(), &none);
+    parsed.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn small() -> Study {
+    Study {
+        power_cuts: 1,
+        ..study(SMALL)
+    }
+}
+
+/// What came of a run.
+struct Ran {
+    outcome: Result<()>,
+    target: Scripted,
+    events: Vec<Event>,
+    /// `None` where no file appeared.
+    record: Option<Record>,
+}
+
+fn run(study: &Study, script: Script) -> Ran {
+    let order = order(study);
+    run_as(&mut order.1.plan.schedule(), &order, script)
+}
+
+fn order(study: &Study) -> (TempDir, Order) {
+    let folder = tempfile::tempdir().unwrap();
+    let order = Order {
+        study: study.clone(),
+        study_text: String::new(),
+        plan: plan(study),
+        command_line: vec![],
+        record: folder.path().join("r.acklab"),
+    };
+    (folder, order)
+}
+
+fn run_as(schedule: &mut dyn Schedule, (folder, order): &(TempDir, Order), script: Script) -> Ran {
+    let (target, events) = (Scripted::new(script), Recorder::default());
+    let outcome = run_study(order, schedule, target.clone(), &events);
+    assert!(target.0.borrow().is_closed);
+    let has_record = order.record.exists();
+    let left = folder.path().read_dir().unwrap().count();
+    assert_eq!(
+        left,
+        usize::from(has_record),
+        "something lies beside the record"
+    );
+    Ran {
+        outcome,
+        target,
+        events: events.0.into_inner(),
+        record: has_record.then(|| Record::open(&order.record).unwrap()),
+    }
+}
+
+impl Ran {
+    fn record(&self) -> &Record {
+        self.record.as_ref().expect("a record")
+    }
+
+    /// Round and cell of each measurement that was told as kept.
+    fn measured(&self) -> Vec<(u32, usize)> {
+        let outcomes = self.events.iter().filter_map(|event| match event {
+            Event::Measured(outcome) => Some((outcome.round, outcome.cell)),
+            _ => None,
+        });
+        outcomes.collect()
+    }
+
+    fn count(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+        self.events.iter().filter(|event| is_it(event)).count()
+    }
+}
+
+/// The steps from one on, up to another.
+fn between(steps: &[String], from: &str, to: &str) -> Vec<String> {
+    let start = steps
+        .iter()
+        .position(|step| step.starts_with(from))
+        .unwrap();
+    let length = steps[start..].iter().position(|step| step.starts_with(to));
+    steps[start..start + length.unwrap()].to_vec()
+}
+
+#[test]
+fn a_measurement_is_a_row_of_steps() {
+    let mut study = small();
+    study.sweeps[0].watch_after = Some(std::time::Duration::from_secs(5));
+    let ran = run(&study, Script::default());
+    ran.outcome.as_ref().unwrap();
+    let steps = ran.target.steps();
+    assert_eq!(
+        steps[..4],
+        ["load tables", "header", "begin round", "enter mode 0"]
+    );
+    let expected = [
+        "start front",
+        "renew tables",
+        "wait level",
+        "set disks",
+        "probe",
+        "begin watch",
+        "start load 1c round 1",
+        "wait 1s",
+        "status",
+        "mark",
+        "accounts",
+        "wait 2s",
+        "mark",
+        "accounts",
+        "status",
+        "lag",
+        "stop load",
+        "catch up",
+        "check alive",
+        "wait level",
+        "watch after",
+        "end watch",
+        "probe again",
+    ];
+    assert_eq!(between(&steps, "start front", "set distances"), expected);
+    assert_eq!(steps.last().unwrap(), "fault in mode 0");
+    assert!(ran.record().finished);
+    assert_eq!(ran.record().series[&0].len(), 1);
+    // The script's clock alone has moved: by two warm-ups and two windows.
+    assert_eq!(ran.target.0.borrow().now.as_secs(), 6);
+    let began: Vec<u64> = ran
+        .record()
+        .measurements
+        .iter()
+        .map(|m| m.started_unix_ms)
+        .collect();
+    assert_eq!(BTreeSet::from_iter(began), [0, 3_000].into());
+}
+
+#[test]
+fn each_iteration_of_mysqlslap_has_its_reload_before_it() {
+    let mut study = small();
+    study.sweeps[0].workloads = vec![Workload::Mysqlslap {
+        load: MysqlslapLoad::Write,
+        int_cols: 1,
+        char_cols: 1,
+        autoincrement: true,
+        write_number: 100,
+        number_of_queries: 100,
+        iterations: 2,
+        catch_up: true,
+    }];
+    let ran = run(&study, Script::default());
+    ran.outcome.as_ref().unwrap();
+    let steps = between(&ran.target.steps(), "begin watch", "set distances");
+    let read = ["status", "accounts"];
+    let left_out = [
+        "status",
+        "accounts",
+        "reload",
+        "wait level",
+        "accounts",
+        "status",
+        "iterate",
+    ];
+    let end = [
+        "accounts",
+        "status",
+        "lag",
+        "catch up",
+        "check alive",
+        "end watch",
+        "probe again",
+    ];
+    let expected = [&["begin watch"][..], &read, &left_out, &left_out, &end].concat();
+    assert_eq!(steps, expected);
+    assert_eq!(ran.record().measurements[0].iterations.len(), 2);
+}
+
+#[test]
+fn modes_are_entered_once_in_each_round() {
+    let second = "[[mode]]\nserver = \"mysql\"\nmode = \"async\"\n[[sweep]]";
+    let text = SMALL
+        .replace("rounds = 1", "rounds = 2")
+        .replace("[[sweep]]", second);
+    let study = study(&text);
+    let ran = run(&study, Script::default());
+    ran.outcome.as_ref().unwrap();
+    let counted = |name: &str| {
+        ran.target
+            .steps()
+            .iter()
+            .filter(|s| s.starts_with(name))
+            .count()
+    };
+    let counts = ["begin round", "enter mode", "start load"].map(counted);
+    assert_eq!(counts, [2, 4, 8]);
+    let expected: Vec<(u32, usize)> = plan(&study)
+        .turns()
+        .map(|turn| (turn.round, turn.cell))
+        .collect();
+    assert_eq!(ran.measured(), expected, "the plan's own order");
+}
+
+#[test]
+fn a_void_measurement_is_made_again_and_not_for_ever() {
+    let again = |late: &[bool]| {
+        let study = Study {
+            rounds: 8,
+            ..small()
+        };
+        let ran = run(
+            &study,
+            Script {
+                late: late.to_vec(),
+                ..Script::default()
+            },
+        );
+        ran.outcome.as_ref().unwrap();
+        let told = ran.count(|event| matches!(event, Event::MadeAgain { .. }));
+        let kept = &ran.record().measurements;
+        assert_eq!(
+            (kept.len(), ran.target.0.borrow().late.len()),
+            (16, late.len())
+        );
+        let made: Vec<u32> = kept.iter().map(|m| m.made_again).collect();
+        assert_eq!(made.iter().sum::<u32>() as usize, told);
+        let voids = kept
+            .iter()
+            .filter(|m| m.flags.contains(&Flag::LateLinks))
+            .count();
+        (made.into_iter().max().unwrap(), told, voids)
+    };
+    // Six late packets of a hundred void a measurement, five do not.
+    assert_eq!(again(&[]), (0, 0, 0));
+    assert_eq!(again(&[true, false]), (1, 1, 0));
+    assert_eq!(again(&[true; 3]), (AGAIN_MAX, 2, 1));
+    // A quarter of sixteen may be made again in all.
+    assert_eq!(again(&[true; 100]), (AGAIN_MAX, 4, 16));
+}
+
+#[test]
+fn replicas_that_are_never_level_leave_one_doubt() {
+    let mut study = small();
+    study.sweeps[0].watch_after = Some(std::time::Duration::from_secs(5));
+    let ran = run(
+        &study,
+        Script {
+            is_behind: true,
+            ..Script::default()
+        },
+    );
+    assert_eq!(ran.record().measurements[0].flags, [Flag::Behind]);
+    let doubts = ran.count(|event| {
+        matches!(
+            event,
+            Event::Doubt {
+                flag: Flag::Behind,
+                ..
+            }
+        )
+    });
+    assert_eq!(doubts, 2);
+}
+
+/// Whatever goes wrong, and at whichever step: what is finished is kept, the run is not marked as
+/// gone through, and nothing is left behind.
+#[test]
+fn at_every_step_ctrl_c_and_breakdowns_keep_what_is_finished() {
+    let whole = run(&small(), Script::default());
+    let steps = whole.target.steps();
+    for at in 0..steps.len() {
+        for trouble in [Trouble::CtrlC(at), Trouble::Breakdown(at)] {
+            let ran = run(
+                &small(),
+                Script {
+                    trouble: Some(trouble),
+                    ..Script::default()
+                },
+            );
+            let where_ = format!("{trouble:?}, {}", steps[at]);
+            check_ended(&ran, trouble, at + 1 == steps.len(), &where_);
+            let taken = ran.target.steps();
+            let common = taken.len().min(at + 1);
+            assert_eq!(taken[..common], steps[..common], "{where_}");
+        }
+    }
+}
+
+fn check_ended(ran: &Ran, trouble: Trouble, is_last: bool, at: &str) {
+    let is_ok = match (&ran.outcome, trouble) {
+        (Err(Error::Interrupted), Trouble::CtrlC(_)) => false,
+        // Nothing comes after the last step.
+        (Ok(()), Trouble::CtrlC(_)) if is_last => true,
+        (Err(Error::Breakdown(why)), Trouble::Breakdown(_)) if why.status == "as scripted" => false,
+        (outcome, _) => panic!("{at}: {outcome:?}"),
+    };
+    let (measured, ended) = (
+        ran.measured(),
+        ran.count(|event| *event == Event::StepEnded),
+    );
+    assert_eq!(measured.len(), ended, "{at}");
+    assert_eq!(ran.events.contains(&Event::Finished), is_ok, "{at}");
+    let Some(record) = &ran.record else {
+        assert_eq!(measured, [], "{at}");
+        return;
+    };
+    assert_eq!(record.finished, is_ok, "{at}");
+    let kept = record.measurements.iter().map(|m| (m.round, m.cell));
+    assert_eq!(
+        BTreeSet::from_iter(kept),
+        BTreeSet::from_iter(measured),
+        "{at}"
+    );
+}
+
+#[test]
+fn what_could_not_be_closed_is_told_beside_what_ended_the_run() {
+    let script = |trouble| Script {
+        trouble,
+        cannot_close: true,
+        ..Script::default()
+    };
+    let ran = run(&small(), script(None));
+    assert!(
+        ran.outcome
+            .unwrap_err()
+            .to_string()
+            .contains("could not close")
+    );
+    let ran = run(&small(), script(Some(Trouble::Breakdown(5))));
+    assert!(
+        ran.outcome
+            .as_ref()
+            .unwrap_err()
+            .to_string()
+            .contains("could not start front")
+    );
+    let beside = |event: &Event| matches!(event, Event::AlsoFailed(e) if e.to_string().contains("could not close"));
+    assert_eq!(ran.count(beside), 1);
+}
+
+#[test]
+fn progress_is_told_step_by_step_and_second_by_second() {
+    let ran = run(&small(), Script::default());
+    let foreseen = ran.events.iter().find_map(|event| match event {
+        Event::StepsAdded(steps) => Some(steps.len()),
+        _ => None,
+    });
+    // Two cells and a power cut, which this script does not tell.
+    assert_eq!(foreseen, Some(3));
+    let begun = ran.count(|event| matches!(event, Event::StepBegun(Step::Cell { .. })));
+    assert_eq!((begun, ran.measured().len()), (2, 2));
+    assert_eq!(ran.events.last(), Some(&Event::Finished));
+    let at = |is_it: fn(&Event) -> bool| ran.events.iter().position(is_it).unwrap();
+    let order = [
+        at(|event| *event == Event::LoadingTables),
+        at(|event| matches!(event, Event::StepBegun(_))),
+        at(|event| matches!(event, Event::Second { .. })),
+        at(|event| matches!(event, Event::Measured(_))),
+        at(|event| *event == Event::StepEnded),
+    ];
+    assert!(order.is_sorted(), "{order:?}");
+    let seconds = ran.count(|event| matches!(event, Event::Second { .. }));
+    let kept: usize = ran
+        .record()
+        .measurements
+        .iter()
+        .map(|m| m.timeline.len())
+        .sum();
+    assert_eq!((seconds, kept), (6, 6));
+}
+
+/// Twice the connections as long as that brings a tenth more.
+struct Climb(Vec<Cell>);
+
+impl Schedule for Climb {
+    fn cells(&self) -> &[Cell] {
+        &self.0
+    }
+
+    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
+        if let [.., before, last] = so_far
+            && last.commits_per_s < before.commits_per_s * 1.1
+        {
+            return None;
+        }
+        if let (Some(_), Some(last)) = (so_far.last(), self.0.last()) {
+            let connections = last.connections * 2;
+            let id = format!("{connections} connections");
+            self.0.push(Cell {
+                id,
+                connections,
+                ..last.clone()
+            });
+        }
+        Some(Turn {
+            round: 1,
+            cell: self.0.len() - 1,
+        })
+    }
+}
+
+#[test]
+fn a_schedule_may_look_back_and_its_cells_join_the_record() {
+    let study = Study {
+        power_cuts: 0,
+        ..small()
+    };
+    let mut order = order(&study);
+    order.1.plan.cells.truncate(1);
+    order.1.plan.rounds = vec![vec![0]];
+    let mut climb = Climb(order.1.plan.cells.clone());
+    let rate = |connections: u32, _| f64::from(connections.min(4)) * 100.0;
+    let ran = run_as(
+        &mut climb,
+        &order,
+        Script {
+            rate: Some(rate),
+            ..Script::default()
+        },
+    );
+    ran.outcome.as_ref().unwrap();
+    let record = ran.record();
+    let connections: Vec<u32> = record.header.cells.iter().map(|c| c.connections).collect();
+    assert_eq!(connections, [1, 2, 4, 8]);
+    assert_eq!(record.header.cells, climb.0);
+    assert_eq!(ran.measured(), [(1, 0), (1, 1), (1, 2), (1, 3)]);
+    assert!(record.finished);
+    // One step was foreseen, the others were told when they came.
+    let added = ran.count(|event| matches!(event, Event::StepsAdded(steps) if steps.len() == 1));
+    assert_eq!(added, 4);
+}
+
+/// Its only cell round by round, until two rounds agree to a tenth.
+struct UntilAlike(Vec<Cell>);
+
+impl Schedule for UntilAlike {
+    fn cells(&self) -> &[Cell] {
+        &self.0
+    }
+
+    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
+        let is_alike = match so_far {
+            [.., a, b] => (a.commits_per_s / b.commits_per_s - 1.0).abs() < 0.1,
+            _ => false,
+        };
+        let round = u32::try_from(so_far.len()).unwrap() + 1;
+        (!is_alike).then_some(Turn { round, cell: 0 })
+    }
+}
+
+#[test]
+fn a_schedule_may_go_on_until_it_knows_enough() {
+    let order = order(&small());
+    let mut schedule = UntilAlike(order.1.plan.cells.clone());
+    let rate = |_: u32, load: usize| [100.0, 150.0, 190.0, 195.0, 1.0][load];
+    let ran = run_as(
+        &mut schedule,
+        &order,
+        Script {
+            rate: Some(rate),
+            ..Script::default()
+        },
+    );
+    ran.outcome.as_ref().unwrap();
+    assert_eq!(ran.measured(), [(1, 0), (2, 0), (3, 0), (4, 0)]);
+    let rounds = ran
+        .target
+        .steps()
+        .iter()
+        .filter(|step| *step == "begin round")
+        .count();
+    assert_eq!(rounds, 4);
+}

@@ -1,0 +1,270 @@
+//! A target that follows a script, on a clock of its own, and listeners that keep what they hear.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::error::{Error, Result, breakdown};
+use crate::load::{Iterations, Snapshot};
+use crate::plan::Cell;
+use crate::record::trial::Series;
+use crate::record::{Header, Host, Iteration, Lag, Measurement, Second};
+use crate::run::events::{Event, Events};
+use crate::run::order::Order;
+use crate::run::target::Target;
+use crate::run::window::{Accounts, NodeStatus, Reading};
+use crate::study::fault::{Durability, Fault};
+
+/// What is to go wrong at a step, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Trouble {
+    CtrlC(usize),
+    Breakdown(usize),
+}
+
+/// What is to happen, and what did.
+#[derive(Default)]
+pub struct Script {
+    pub trouble: Option<Trouble>,
+    /// Whether the links are late in each measurement, in their order; punctual after the last.
+    pub late: Vec<bool>,
+    /// Whether replicas are never level.
+    pub is_behind: bool,
+    /// Commits per second of a number of connections, in each measurement of it.
+    pub rate: Option<fn(u32, usize) -> f64>,
+    pub cannot_close: bool,
+    /// All steps that were taken.
+    pub steps: Vec<String>,
+    pub is_load_running: bool,
+    pub is_closed: bool,
+    /// The target's own clock.
+    pub now: Duration,
+    /// Loads begun so far.
+    pub loads: usize,
+    pub marked: Duration,
+    pub rate_now: f64,
+}
+
+/// The target; what it did is read through a second handle.
+#[derive(Clone, Default)]
+pub struct Scripted(pub Rc<RefCell<Script>>);
+
+impl Scripted {
+    pub fn new(script: Script) -> Scripted {
+        Scripted(Rc::new(RefCell::new(script)))
+    }
+
+    pub fn steps(&self) -> Vec<String> {
+        self.0.borrow().steps.clone()
+    }
+
+    fn step(&self, name: &str) -> Result<()> {
+        let mut script = self.0.borrow_mut();
+        let number = script.steps.len();
+        script.steps.push(name.to_owned());
+        match script.trouble {
+            Some(Trouble::Breakdown(at)) if at == number => Err(breakdown(name, "as scripted")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Everything since the last mark: the same rate all the time.
+    fn snapshot(&self) -> Snapshot {
+        let mut script = self.0.borrow_mut();
+        let span = script.now - script.marked;
+        let second = |second: u64| Second {
+            second: u32::try_from(second).unwrap(),
+            commits: script.rate_now as u64,
+            ..Second::default()
+        };
+        let seconds = script.marked.as_secs()..script.now.as_secs();
+        let snapshot = Snapshot {
+            window_s: span.as_secs_f64(),
+            commits: (script.rate_now * span.as_secs_f64()) as u64,
+            timeline: seconds.map(second).collect(),
+            ..Snapshot::default()
+        };
+        script.marked = script.now;
+        snapshot
+    }
+}
+
+impl Target for Scripted {
+    fn load_tables(&mut self) -> Result<()> {
+        self.step("load tables")
+    }
+
+    fn header(&mut self, order: &Order) -> Result<Header> {
+        self.step("header")?;
+        let host = Host {
+            kernel: String::new(),
+            cpu_model: String::new(),
+            cpus: 1,
+            memory_bytes: 1,
+            fsync_us_p50: 1.0,
+            link_floor_us_p50: 1.0,
+        };
+        Ok(order.header(self.unix_ms(), host))
+    }
+
+    fn begin_round(&mut self) -> Result<()> {
+        self.step("begin round")
+    }
+
+    fn enter_mode(&mut self, cell: &Cell) -> Result<()> {
+        self.step(&format!("enter mode {}", cell.mode))
+    }
+
+    fn set_distances(&mut self, cell: &Cell) -> Result<()> {
+        self.step(&format!("set distances {}", cell.distances.label))
+    }
+
+    fn start_front(&mut self, _cell: &Cell) -> Result<()> {
+        self.step("start front")
+    }
+
+    fn renew_tables(&mut self, _cell: &Cell) -> Result<()> {
+        self.step("renew tables")
+    }
+
+    fn wait_level(&mut self, _cell: &Cell) -> Result<bool> {
+        self.step("wait level")?;
+        Ok(!self.0.borrow().is_behind)
+    }
+
+    fn set_disks(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("set disks")
+    }
+
+    fn probe(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("probe")
+    }
+
+    fn begin_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("begin watch")
+    }
+
+    fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
+        self.step(&format!("start load {}c round {round}", cell.connections))?;
+        let mut script = self.0.borrow_mut();
+        let rate = script.rate.unwrap_or(|_, _| 100.0);
+        script.rate_now = rate(cell.connections, script.loads);
+        script.is_load_running = true;
+        script.loads += 1;
+        script.marked = script.now;
+        Ok(())
+    }
+
+    fn mark(&mut self) -> Result<Snapshot> {
+        self.step("mark")?;
+        Ok(self.snapshot())
+    }
+
+    fn stop_load(&mut self, _cell: &Cell) -> Result<Snapshot> {
+        self.0.borrow_mut().is_load_running = false;
+        self.step("stop load")?;
+        Ok(self.snapshot())
+    }
+
+    fn reload(&mut self, _cell: &Cell, _round: u32) -> Result<()> {
+        self.step("reload")
+    }
+
+    fn iterate(&mut self) -> Result<Iterations> {
+        self.step("iterate")?;
+        Ok(Iterations {
+            iterations: vec![Iteration::default()],
+            snapshot: Snapshot::default(),
+        })
+    }
+
+    fn status(&mut self, _cell: &Cell) -> Result<NodeStatus> {
+        self.step("status")?;
+        Ok(NodeStatus::default())
+    }
+
+    fn accounts(&mut self, _cell: &Cell) -> Result<Accounts> {
+        self.step("accounts")?;
+        Ok(Accounts::default())
+    }
+
+    fn used(&mut self, _cell: &Cell, _from: &Reading, _to: &Reading, into: &mut Measurement) {
+        let script = self.0.borrow();
+        let load = script.loads.checked_sub(1);
+        let is_late = load.and_then(|load| script.late.get(load).copied());
+        into.packets = 100;
+        into.late_packets = if is_late == Some(true) { 6 } else { 5 };
+    }
+
+    fn lag(&mut self, _cell: &Cell) -> Result<Vec<Lag>> {
+        self.step("lag")?;
+        Ok(vec![])
+    }
+
+    fn catch_up(&mut self, _cell: &Cell, _lags: &mut [Lag]) -> Result<()> {
+        self.step("catch up")
+    }
+
+    fn check_alive(&mut self, _cell: &Cell) -> Result<()> {
+        self.step("check alive")
+    }
+
+    fn watch_after(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("watch after")
+    }
+
+    fn end_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("end watch")
+    }
+
+    fn probe_again(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.step("probe again")
+    }
+
+    fn fault(&mut self, mode: usize, fault: Fault, _events: &dyn Events) -> Result<Series> {
+        self.step(&format!("fault in mode {mode}"))?;
+        Ok(Series {
+            durability: Durability::STRICT,
+            fault,
+            cuts: vec![],
+        })
+    }
+
+    fn close(self, _events: &dyn Events) -> Result<()> {
+        let mut script = self.0.borrow_mut();
+        assert!(!script.is_closed && !script.is_load_running);
+        script.is_closed = true;
+        match script.cannot_close {
+            true => Err(breakdown("close", "as scripted")),
+            false => Ok(()),
+        }
+    }
+
+    fn wait(&mut self, span: Duration) -> Result<()> {
+        self.step(&format!("wait {span:?}"))?;
+        self.0.borrow_mut().now += span;
+        match self.is_stop_asked() {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    fn unix_ms(&self) -> u64 {
+        u64::try_from(self.0.borrow().now.as_millis()).unwrap()
+    }
+
+    fn is_stop_asked(&self) -> bool {
+        let script = self.0.borrow();
+        matches!(script.trouble, Some(Trouble::CtrlC(at)) if script.steps.len() > at)
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+pub struct Recorder(pub RefCell<Vec<Event>>);
+
+impl Events for Recorder {
+    fn tell(&self, event: Event) {
+        self.0.borrow_mut().push(event);
+    }
+}
