@@ -61,8 +61,8 @@ pub enum Event {
         cell: usize,
         second: Second,
     },
-    /// A doubt about the measurement that is told next.
-    Doubt {
+    /// A doubt about the measurement that is told next: its figure is not what it seems.
+    Flagged {
         round: u32,
         cell: usize,
         flag: Flag,

@@ -108,7 +108,7 @@ impl<T: Target> StudyRun<'_, T> {
         self.store.append(&measurement)?;
         let (round, cell) = (turn.round, turn.cell);
         for &flag in &measurement.flags {
-            self.events.tell(Event::Doubt { round, cell, flag });
+            self.events.tell(Event::Flagged { round, cell, flag });
         }
         let outcome = outcome(&measurement);
         self.outcomes.push(outcome);

@@ -276,7 +276,7 @@ fn replicas_that_are_never_level_leave_one_doubt() {
     let doubts = ran.count(|event| {
         matches!(
             event,
-            Event::Doubt {
+            Event::Flagged {
                 flag: Flag::Behind,
                 ..
             }

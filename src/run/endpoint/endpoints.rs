@@ -154,9 +154,10 @@ impl Endpoint {
         std::iter::once(&mut self.writer).chain(&mut self.replicas)
     }
 
-    /// Its table of beats.
-    pub fn heartbeat(&self) -> String {
-        format!("{}.{HEARTBEAT}", self.owned.name())
+    /// Writer, replicas, and the table in which a beat goes from it to them.
+    pub fn beat(&mut self) -> (&mut Connection, &mut [Connection], String) {
+        let table = format!("{}.{HEARTBEAT}", self.owned.name());
+        (&mut self.writer, &mut self.replicas, table)
     }
 
     /// How one gets in at the writer and at each replica.
@@ -167,7 +168,7 @@ impl Endpoint {
     /// A replica on which our database does not appear follows somebody else, or leaves it out: its
     /// lag is unknown.
     fn keep_those_that_show(&mut self, mut replicas: Vec<Connection>) -> Result<()> {
-        let look = format!("SELECT beat FROM {} WHERE id = 1", self.heartbeat());
+        let look = format!("SELECT beat FROM {} WHERE id = 1", self.beat().2);
         let shown = come_true(replicas.len(), SHOW_LIMIT, |i| {
             let beat = replicas[i].value_if_there(&look)?;
             Ok(beat.is_some_and(|beat| !beat.is_empty()))

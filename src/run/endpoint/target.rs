@@ -40,9 +40,7 @@ impl Target for Endpoints<'_> {
     }
 
     fn wait_level(&mut self, cell: &Cell) -> Result<bool> {
-        let endpoint = &mut self.all[cell.mode];
-        let heartbeat = endpoint.heartbeat();
-        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
+        let (writer, replicas, heartbeat) = self.all[cell.mode].beat();
         lag::is_level(writer, replicas, &heartbeat, CATCH_UP_LIMIT)
     }
 
@@ -94,19 +92,15 @@ impl Target for Endpoints<'_> {
     }
 
     fn lag(&mut self, cell: &Cell) -> Result<Vec<Lag>> {
-        let endpoint = &mut self.all[cell.mode];
-        if endpoint.replicas.is_empty() {
-            return Ok(vec![]);
+        let (writer, replicas, heartbeat) = self.all[cell.mode].beat();
+        match replicas.is_empty() {
+            true => Ok(vec![]),
+            false => lag::measure_on(writer, replicas, &heartbeat, cell.window(self.study)),
         }
-        let (heartbeat, window) = (endpoint.heartbeat(), cell.window(self.study));
-        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
-        lag::measure_on(writer, replicas, &heartbeat, window)
     }
 
     fn catch_up(&mut self, cell: &Cell, lags: &mut [Lag]) -> Result<()> {
-        let endpoint = &mut self.all[cell.mode];
-        let heartbeat = endpoint.heartbeat();
-        let (writer, replicas) = (&mut endpoint.writer, &mut endpoint.replicas);
+        let (writer, replicas, heartbeat) = self.all[cell.mode].beat();
         lag::catch_up_on(writer, replicas, &heartbeat, lags)
     }
 
