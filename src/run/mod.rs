@@ -8,16 +8,13 @@
 
 mod activity;
 mod cell;
-mod cluster_loss;
 mod disks;
 pub mod endpoint;
+pub mod fault;
 pub mod fronts;
 mod header;
 mod progress;
 mod rig;
-mod site_loss;
-mod source_loss;
-pub mod trial;
 mod window;
 
 use std::path::PathBuf;
@@ -31,6 +28,7 @@ use crate::record::Measurement;
 use crate::record::store::Store;
 use crate::study::Study;
 
+use fault::Told;
 pub use progress::Progress;
 pub use rig::Rig;
 
@@ -67,8 +65,10 @@ pub fn run(order: &Order, cache: &Cache, run_folder: &std::path::Path) -> Result
         run_folder,
         &progress,
     )?;
-    progress.say("loading tables");
-    rig.load_tables(&order.study)?;
+    if cells > 0 {
+        progress.say("loading tables");
+        rig.load_tables(&order.study)?;
+    }
     let header = header::header(order, &mut rig, run_folder)?;
     let mut store = Store::create(&order.record, &header)?;
     let mut course = Course {
@@ -81,12 +81,25 @@ pub fn run(order: &Order, cache: &Cache, run_folder: &std::path::Path) -> Result
     for (round, cells) in (1..).zip(&order.plan.rounds) {
         course.run_round(round, cells)?;
     }
-    for (mode, spec) in order.study.modes.iter().enumerate() {
-        for fault in order.study.losses(spec) {
-            let place = (&mut rig, cache);
-            let series = trial::in_study(&order.study, place, (mode, fault), &progress)?;
-            store.append_series(mode, &series)?;
-        }
+    for mode in 0..order.study.modes.len() {
+        let place = (&mut rig, cache);
+        fault::run_all(&order.study, place, mode, &mut |told| match told {
+            Told::Begins {
+                label,
+                fault,
+                number,
+                of,
+            } => {
+                let what = fault.label();
+                progress.at(format!("{label}: {what} {number}/{of}"));
+                Ok(())
+            }
+            Told::Ended { number, one } => {
+                store.append_trial(mode, number, one)?;
+                progress.step();
+                Ok(())
+            }
+        })?;
     }
     progress.finish();
     store.finish()

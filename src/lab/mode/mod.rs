@@ -14,7 +14,7 @@ use super::node::pause;
 use super::options::Settings;
 use crate::error::{Result, breakdown};
 use crate::study::mode::Family;
-use crate::study::{Mode, ModeSpec};
+use crate::study::{Mode, ModeSpec, WhenShort};
 
 /// How long a mode may take until it is ready.
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -130,5 +130,34 @@ pub fn downgrade_counters(lab: &Lab, mode: &Mode) -> Vec<String> {
                 .into()
         }
         _ => Vec::new(),
+    }
+}
+
+/// Whether a source, or a volume's head, goes on without the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Company {
+    pub is_alone: bool,
+    /// How often it has, or how many commits it has acknowledged then: greater if it has again.
+    pub times: u64,
+}
+
+/// What the writer's own counters say of that; `None` where its mode never goes on alone. `before`
+/// is what it said when it was last asked, if it was.
+///
+/// # Errors
+/// A breakdown if it does not answer.
+pub fn company(
+    lab: &mut Lab,
+    writer: usize,
+    mode: &Mode,
+    before: Option<Company>,
+) -> Result<Option<Company>> {
+    match mode {
+        Mode::Semisync { .. } => replication::company(lab, writer).map(Some),
+        Mode::Mirror {
+            when_short: WhenShort::Degrade,
+            ..
+        } => copies::company(lab, writer, before).map(Some),
+        _ => Ok(None),
     }
 }

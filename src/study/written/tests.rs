@@ -253,6 +253,7 @@ fn every_key_is_understood() {
         ),
         images: None,
         power_cuts: 0,
+        faults: vec![],
         power_cut_modes: [],
         handshakes: false,
         modes: [
