@@ -101,7 +101,7 @@ fn blocks(trial: &TrialPage) -> Vec<Block> {
         Block::Space,
         Block::Table(table(&trial.tolls)),
         Block::Space,
-        Block::Notes(notes(&trial.tolls)),
+        Block::Notes(notes(&of_settings(&trial.tolls))),
         Block::Space,
         Block::Lines(vec![again]),
     ]
@@ -144,11 +144,14 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
         ("verdict", true),
     ]);
     table.rows = tolls.iter().map(row_of_mode).collect();
-    let plain: Vec<Toll> = tolls.iter().map(|toll| toll.toll.clone()).collect();
+    let named: Vec<Named> = tolls
+        .iter()
+        .map(|of| (of.label.clone(), &of.toll))
+        .collect();
     vec![
         Block::Heading("What is left of acknowledged commits when power is lost".to_owned()),
         Block::Table(table),
-        Block::Notes(notes(&plain)),
+        Block::Notes(notes(&named)),
     ]
 }
 
@@ -218,7 +221,15 @@ fn count(of: Option<usize>) -> String {
     of.map_or_else(|| NOTHING.to_owned(), |count| count.to_string())
 }
 
-fn notes(tolls: &[Toll]) -> Vec<String> {
+/// A series, and what its servers are called.
+type Named<'t> = (String, &'t Toll);
+
+fn of_settings(tolls: &[Toll]) -> Vec<Named<'_>> {
+    let named = |toll: &'_ Toll| toll.durability.label();
+    tolls.iter().map(|toll| (named(toll), toll)).collect()
+}
+
+fn notes(tolls: &[Named]) -> Vec<String> {
     let mut notes: Vec<String> = [
         "counts of commits, but for cuts; flush_log is innodb_flush_log_at_trx_commit",
         "lost: acknowledged, and not in the table after recovery; recovered: never answered, and \
@@ -233,48 +244,48 @@ fn notes(tolls: &[Toll]) -> Vec<String> {
         "kept takes {ACKNOWLEDGED_MIN} acknowledged, some on their way when the fault came, and \
          each fault seen to befall what it was meant to; no promise: mode and settings give none"
     ));
-    let longest = tolls.iter().map(|toll| toll.recovery_s_max);
+    let longest = tolls.iter().map(|(_, toll)| toll.recovery_s_max);
     let longest_s = digits(longest.fold(0.0, f64::max), 1);
     notes.push(format!("the longest recovery took {longest_s} s"));
     notes.extend(bounds(tolls));
     notes.extend(tolls.iter().filter_map(doubt_or_breach));
-    let unread = tolls.iter().flat_map(|toll| &toll.unread);
+    let unread = tolls.iter().flat_map(|(_, toll)| &toll.unread);
     notes.extend(unread.map(|why| format!("nothing could be read: {why}")));
-    let refusals = tolls.iter().flat_map(|toll| &toll.refusals);
+    let refusals = tolls.iter().flat_map(|(_, toll)| &toll.refusals);
     notes.extend(refusals.map(|refusal| format!("no start: {refusal}")));
     notes
 }
 
 /// What "none lost" says of each number of trials.
-fn bounds(tolls: &[Toll]) -> Vec<String> {
-    let without_loss = tolls.iter().filter(|toll| toll.loss_share_max.is_some());
-    let counts: BTreeSet<usize> = without_loss
-        .map(|toll| toll.cuts - toll.unread.len())
-        .collect();
+fn bounds(tolls: &[Named]) -> Vec<String> {
+    let tolls = tolls.iter().map(|(_, toll)| toll);
+    let without_loss = tolls.filter(|toll| toll.loss_share_max.is_some());
+    let counts = without_loss.map(|toll| toll.cuts - toll.unread.len());
     let bound = |n: usize| {
         let percent = digits(share_max(n)? * 100.0, 1);
         Some(format!(
-            "none lost in {n}: with 95 % confidence fewer than {percent} % of such faults take \
+            "none lost in {n}: with 95 % confidence at most {percent} % of such faults take \
              something (Clopper and Pearson 1934)"
         ))
     };
+    let counts: BTreeSet<usize> = counts.collect();
     counts.into_iter().filter_map(bound).collect()
 }
 
-fn doubt_or_breach(toll: &Toll) -> Option<String> {
-    let (settings, fault) = (toll.durability.label(), toll.fault.label());
+fn doubt_or_breach((name, toll): &Named) -> Option<String> {
+    let fault = toll.fault.label();
     match toll.verdict {
         Verdict::Broken => Some(format!(
-            "BROKEN: {settings} does not keep at a {fault} what it promises ({})",
+            "BROKEN: {name} does not keep at a {fault} what it promises ({})",
             breach(toll)
         )),
         Verdict::Undecided => {
             let missing = toll.missing.join("; ");
-            Some(format!("undecided: {settings}, {fault}: {missing}"))
+            Some(format!("undecided: {name}, {fault}: {missing}"))
         }
         _ if toll.cuts_alone > 0 => Some(format!(
-            "{settings}, {fault}: in {} of {} trials it had gone on alone before its power went, \
-             and promised nothing any more",
+            "{name}, {fault}: in {} of {} trials it had gone on alone before its power went, and \
+             promised nothing any more",
             toll.cuts_alone, toll.cuts
         )),
         _ => None,

@@ -108,22 +108,26 @@ impl Fault {
     /// What the loss of power can do to a mode, as far as taking over from it is built.
     ///
     /// # Errors
-    /// Says why no copy of the volume could take over.
+    /// Says why no replica, or no copy of the volume, could take over.
     pub fn of_power(
         mode: &ModeSpec,
         sites: &[String],
         leaves: Leaves,
     ) -> Result<Vec<Fault>, String> {
         let of = |scope| Fault::power_cut(leaves, scope);
+        let most = nodes::most_in_one_site(sites, mode.nodes);
+        let left = mode.nodes as usize - most;
         Ok(match mode.mode {
             Mode::Single => vec![of(Scope::Node)],
+            Mode::Async | Mode::Semisync { .. } | Mode::Mirror { .. } if left == 0 => {
+                return Err("all its nodes stand in one site: more sites".to_owned());
+            }
             Mode::Async | Mode::Semisync { .. } | Mode::Mirror { .. } => vec![of(Scope::Site)],
             // Of two nodes the one that is left takes itself for cut off, and serves nobody.
             Mode::Galera if mode.nodes < NODES_WITHOUT_ONE_MIN => vec![of(Scope::All)],
             Mode::Galera => vec![of(Scope::Node), of(Scope::All)],
             Mode::Quorum { write_quorum, .. } => {
-                let most = nodes::most_in_one_site(sites, mode.nodes);
-                let (left, needed) = (mode.nodes as usize - most, write_quorum as usize);
+                let needed = write_quorum as usize;
                 if left < needed {
                     return Err(format!(
                         "the loss of a site can leave {left} of {} copies, and without \
@@ -282,7 +286,7 @@ mod tests {
     #[test]
     fn a_mode_has_the_faults_that_taking_over_is_built_for() {
         let sites = ["a", "b", "c"].map(str::to_owned);
-        let of = |mode, nodes| {
+        let in_sites = |sites: &[String], mode, nodes| {
             let spec = ModeSpec {
                 label: "x".into(),
                 server: "mysql".into(),
@@ -301,9 +305,10 @@ mod tests {
                 tls: None,
                 price_usd_per_hour: None,
             };
-            let faults = Fault::of_power(&spec, &sites, NOTHING)?;
+            let faults = Fault::of_power(&spec, sites, NOTHING)?;
             Ok::<_, String>(faults.iter().map(|fault| fault.scope).collect::<Vec<_>>())
         };
+        let of = |mode, nodes| in_sites(&sites, mode, nodes);
         let mirror = Mode::Mirror {
             ack: Ack::Write,
             when_short: WhenShort::Degrade,
@@ -317,6 +322,10 @@ mod tests {
         assert_eq!(of(Mode::Single, 1), Ok(vec![Scope::Node]));
         assert_eq!(of(Mode::Async, 3), Ok(vec![Scope::Site]));
         assert_eq!(of(mirror, 2), Ok(vec![Scope::Site]));
+        assert!(
+            in_sites(&sites[..1], Mode::Async, 2).is_err(),
+            "nobody elsewhere"
+        );
         assert_eq!(of(quorum(2), 6), Ok(vec![Scope::Site]));
         // Two copies stand in each site.
         let refused = of(quorum(5), 6).unwrap_err();

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::error::{Result, breakdown};
 use crate::lab::Lab;
 use crate::lab::disk::Volume;

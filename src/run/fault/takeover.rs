@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{Next, Subject, by_life, numbers_in_table};
+use super::subject::{LIMIT, Subject, by_life, numbers_in_table};
 use crate::error::{Result, breakdown};
 use crate::lab::Lab;
 use crate::lab::disk::{Remembered, Volume, fail_over};
@@ -13,9 +13,16 @@ use crate::record::trial::Alone;
 use crate::study::fault::{Fault, Scope};
 use crate::study::{Mode, nodes};
 
-/// How long enough copies may take until they obey, all until they are whole again, and a replica
-/// until it has applied what it has received.
-pub(super) const LIMIT: Duration = Duration::from_secs(120);
+/// What a trial leaves to be done before the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The server goes on with what it has.
+    AsIs,
+    /// Lost nodes join again, and take over what the others have.
+    Rejoin,
+    /// All begin anew: what was replaced may hold what nobody else has.
+    NewData,
+}
 
 /// What is left.
 pub(super) struct Left {

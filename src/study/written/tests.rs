@@ -253,8 +253,8 @@ fn every_key_is_understood() {
         ),
         images: None,
         power_cuts: 0,
-        faults: vec![],
         power_cut_modes: [],
+        faults: [],
         handshakes: false,
         modes: [
             ModeSpec {
