@@ -4,7 +4,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::disk::Volume;
 use super::memory::MemoryLimit;
 use super::netns::Netns;
 use super::options::Settings;
-use super::recovery;
+use super::recovery::{self, telling_lines};
 use super::sandbox::{SERVER_UID, stop_asked};
 use super::servers::datadir::{PASSWORD, USER};
 use super::servers::{Cache, Program, datadir};
@@ -337,21 +337,15 @@ impl Node {
     /// What its server said since it was last started, of data that it refuses, if it has ended by
     /// itself; `None` where it runs, was killed, or ended for another reason.
     pub fn refusal(&mut self) -> Option<String> {
-        let ended = self.process.as_mut()?.try_wait().ok().flatten()?;
-        let of_itself = [Signal::SIGABRT, Signal::SIGSEGV].map(|signal| signal as i32);
-        let is_own = ended.code().is_some()
-            || ended
-                .signal()
-                .is_some_and(|signal| of_itself.contains(&signal));
+        let ended = self.process.as_mut()?.try_wait().ok().flatten();
+        ended.filter(recovery::is_of_itself)?;
         let has_memory = self
             .memory
             .as_ref()
             .and_then(MemoryLimit::verdict)
             .is_none();
         let log = self.log();
-        let said = log
-            .get(self.log_bytes_before..)
-            .filter(|_| is_own && has_memory)?;
+        let said = log.get(self.log_bytes_before..).filter(|_| has_memory)?;
         recovery::refusal(said.lines())
     }
 
@@ -472,23 +466,6 @@ impl Drop for Node {
         }
         self.kill();
     }
-}
-
-/// The last errors of a log, then its very last lines.
-pub(super) fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let lines: Vec<&str> = lines.collect();
-    let (early, late) = lines.split_at(lines.len().saturating_sub(6));
-    let errors: Vec<&str> = early
-        .iter()
-        .filter(|line| line.contains("[ERROR]"))
-        .copied()
-        .collect();
-    let (_, errors) = errors.split_at(errors.len().saturating_sub(6));
-    errors
-        .iter()
-        .chain(late)
-        .map(|line| (*line).to_owned())
-        .collect()
 }
 
 /// One step of a readiness loop; ends it when the user asked to stop.

@@ -1,5 +1,10 @@
-//! Why a server did not come up: for what it found in its own data, or for want of something that
-//! the lab owes it. Only the first is a finding.
+//! What a server's log tells: its last words, and why it did not come up. That is for what it found
+//! in its own data, or for want of something that the lab owes it. Only the first is a finding.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use nix::sys::signal::Signal;
 
 /// What servers say, in lower case, of data that they refuse.
 const OF_DATA: [&str; 10] = [
@@ -44,6 +49,32 @@ pub fn refusal<'l>(lines: impl Iterator<Item = &'l str>) -> Option<String> {
     (!telling.is_empty()).then(|| telling.join("\n    "))
 }
 
+/// Whether a server ended by itself: nobody killed it, nor did the kernel for want of memory.
+pub fn is_of_itself(ended: &ExitStatus) -> bool {
+    let failed = [Signal::SIGABRT, Signal::SIGSEGV].map(|signal| signal as i32);
+    ended.code().is_some()
+        || ended
+            .signal()
+            .is_some_and(|signal| failed.contains(&signal))
+}
+
+/// The last errors of a log, then its very last lines.
+pub(super) fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let lines: Vec<&str> = lines.collect();
+    let (early, late) = lines.split_at(lines.len().saturating_sub(6));
+    let errors: Vec<&str> = early
+        .iter()
+        .filter(|line| line.contains("[ERROR]"))
+        .copied()
+        .collect();
+    let (_, errors) = errors.split_at(errors.len().saturating_sub(6));
+    errors
+        .iter()
+        .chain(late)
+        .map(|line| (*line).to_owned())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +91,14 @@ mod tests {
         assert_eq!(told.as_deref(), Some(CORRUPT));
         let failed = "InnoDB: Assertion failure in thread 7 in file buf0buf.cc";
         assert!(refused(&[failed]).is_some());
+    }
+
+    #[test]
+    fn who_was_killed_did_not_end_by_itself() {
+        let exit = ExitStatus::from_raw(1 << 8);
+        let by = |signal| ExitStatus::from_raw(signal as i32);
+        assert!(is_of_itself(&exit) && is_of_itself(&by(Signal::SIGABRT)));
+        assert!(!is_of_itself(&by(Signal::SIGKILL)));
     }
 
     /// A full image, too little memory, a spawn that failed.

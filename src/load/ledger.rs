@@ -23,8 +23,8 @@ pub const TABLE: &str = "ledger";
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
 /// Errors that say that a transaction of one statement was rolled back, and where that is written:
-/// in the MySQL Server Error Reference, unless something else is named. After any other error the
-/// transaction may be there or not, above all after those of a commit under way: 1180
+/// in the MySQL Server Error Reference, "Server Error Message Reference", and for 1205 and 1213 in
+/// its "InnoDB Error Handling". After any other error the transaction may be there or not, above all after those of a commit under way: 1180
 /// (`ER_ERROR_DURING_COMMIT`), 1317 (interrupted), 1053 (shutdown), 3100 (group replication's hook).
 const REFUSALS: [(u16, &str); 7] = [
     (1062, "duplicate key: the statement was never done"),

@@ -55,11 +55,8 @@ fn study(
     read_file: &ReadFile<'_>,
 ) -> Study {
     let name = name(table, file);
-    let title = table
-        .get("title")
-        .and_then(|node| node.words())
-        .unwrap_or(&name)
-        .to_owned();
+    let title = table.get("title").and_then(|node| node.words());
+    let title = title.unwrap_or(&name).to_owned();
     let sites = sites(table);
     let modes = modes(table, capabilities, &sites, read_file);
     let is_of_endpoints = modes.iter().any(|spec| spec.mode == Mode::Endpoint);
