@@ -22,27 +22,19 @@ pub const TABLE: &str = "ledger";
 /// After this long without an answer a session gives up: its number stays unanswered.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
-/// Errors that say that a transaction of one statement was rolled back, and where that is written:
-/// in the MySQL Server Error Reference, "Server Error Message Reference", and for 1205 and 1213 in
-/// its "InnoDB Error Handling". After any other error the transaction may be there or not, above all after those of a commit under way: 1180
-/// (`ER_ERROR_DURING_COMMIT`), 1317 (interrupted), 1053 (shutdown), 3100 (group replication's hook).
+/// Errors that say that a transaction of one statement was rolled back, and why that is sure:
+/// "InnoDB Error Handling" (1062, 1114, 1205, 1213) and "Server Error Message Reference" in the MySQL
+/// Reference Manual. After any other error the transaction may be there or not, above all after
+/// those of a commit under way: 1180 (`ER_ERROR_DURING_COMMIT`), 1317 (interrupted), 1053
+/// (shutdown), 3100 (the hook of a group).
 const REFUSALS: [(u16, &str); 7] = [
-    (1062, "duplicate key: the statement was never done"),
-    (1114, "the table is full: the statement was rolled back"),
-    (
-        1205,
-        "InnoDB Error Handling: a lock wait timeout rolls back the statement, here all there is",
-    ),
-    (
-        1213,
-        "InnoDB Error Handling: a deadlock rolls back the whole transaction",
-    ),
+    (1062, "duplicate key: the statement is rolled back"),
+    (1114, "table full: the statement is rolled back"),
+    (1205, "lock wait timeout: the statement is rolled back"),
+    (1213, "deadlock: the transaction is rolled back"),
     (1290, "read_only: refused before anything is written"),
     (1836, "read-only mode: refused before anything is written"),
-    (
-        3101,
-        "the group's certification had the server roll the transaction back",
-    ),
+    (3101, "certification in a group: rolled back by the server"),
 ];
 
 /// The statement that makes the ledger's table.
