@@ -129,15 +129,19 @@ impl<'a> Subject<'a> {
     /// Indices of the nodes that a fault befalls.
     pub fn inside(&mut self, scope: Scope) -> Vec<usize> {
         let writer = self.writer;
-        let lab = self.lab();
-        let site = lab.nodes[writer].site().to_owned();
-        let is_inside = |i: &usize| match scope {
-            Scope::Node => *i == writer,
-            Scope::Site => lab.nodes[*i].site() == site,
-            Scope::All => true,
-        };
-        (0..lab.nodes.len()).filter(is_inside).collect()
+        let nodes = self.lab().nodes.iter();
+        inside(&nodes.map(Node::site).collect::<Vec<_>>(), writer, scope)
     }
+}
+
+/// The same, of nodes in these sites.
+fn inside(sites: &[&str], writer: usize, scope: Scope) -> Vec<usize> {
+    let is_inside = |i: &usize| match scope {
+        Scope::Node => *i == writer,
+        Scope::Site => sites[*i] == sites[writer],
+        Scope::All => true,
+    };
+    (0..sites.len()).filter(is_inside).collect()
 }
 
 /// Makes durable what a server and its disk hold.
@@ -179,4 +183,18 @@ pub(super) fn numbers_in_table(node: &mut Node) -> Result<BTreeSet<u64>> {
     let texts = rows.iter().flat_map(|row| row.values());
     let numbers = texts.map(|text| text.parse().tried(|| format!("read {text} of the ledger")));
     numbers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its server has to end, too: it would be unmounted under it.
+    #[test]
+    fn a_lost_site_takes_the_replica_that_stands_there_too() {
+        let inside = |scope| inside(&["a", "b", "a"], 0, scope);
+        assert_eq!(inside(Scope::Site), [0, 2]);
+        assert_eq!(inside(Scope::Node), [0]);
+        assert_eq!(inside(Scope::All), [0, 1, 2]);
+    }
 }
