@@ -73,7 +73,7 @@ enum Verb {
     /// End a server under load again and again, and tell which commits are left
     PowerCut {
         #[command(flatten)]
-        asked: power_cut::PowerCut,
+        asked: power_cut::PowerCutOptions,
     },
     /// List, fetch or add servers
     Servers {

@@ -33,7 +33,7 @@ const IMAGE_MB_WRITE_SETS: u32 = 256;
 
 /// Which faults, on what, and how often.
 #[derive(Args)]
-pub struct PowerCut {
+pub struct PowerCutOptions {
     /// Server of the catalogue
     #[arg(long, default_value = "mysql")]
     server: String,
@@ -84,7 +84,7 @@ pub struct PowerCut {
     format: String,
 }
 
-impl PowerCut {
+impl PowerCutOptions {
     /// The two ends of the scale, unless one setting at least is given: the other is 1 then.
     fn durabilities(&self) -> Vec<Durability> {
         match (self.flush_log, self.sync_binlog) {
@@ -210,7 +210,7 @@ fn names(fault: Fault) -> &'static [&'static str] {
 }
 
 /// Tries it, keeps each trial in a record, and prints what they came to.
-pub fn run(asked: &PowerCut, words: &[String]) -> Result<u8> {
+pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
     let format = format(&asked.format)?;
     need_root("power-cut")?;
     need_tun("power-cut")?;
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
     use crate::study::Study;
 
-    fn asked() -> PowerCut {
-        PowerCut {
+    fn asked() -> PowerCutOptions {
+        PowerCutOptions {
             server: "mysql".to_owned(),
             mode: "single".to_owned(),
             copies: None,
@@ -278,12 +278,12 @@ mod tests {
             asked().durabilities(),
             [Durability::LOOSE, Durability::STRICT]
         );
-        let faults = |asked: &PowerCut| {
+        let faults = |asked: &PowerCutOptions| {
             let study = study(asked);
             asked.faults(&study.modes[0], &study.sites)
         };
         assert_eq!(faults(&asked()).unwrap(), [cut, Fault::KILL]);
-        let chosen = PowerCut {
+        let chosen = PowerCutOptions {
             sync_binlog: Some(0),
             fault: Some("power-cut".to_owned()),
             ..asked()
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(chosen.durabilities(), [durability]);
         assert_eq!(faults(&chosen).unwrap(), [cut]);
         let copied = |write_quorum, fault: Option<&str>| {
-            faults(&PowerCut {
+            faults(&PowerCutOptions {
                 mode: "quorum".to_owned(),
                 write_quorum: Some(write_quorum),
                 fault: fault.map(str::to_owned),
@@ -315,7 +315,7 @@ mod tests {
         let of = |scope| Fault::power_cut(leaves, scope);
         let (one, all) = (of(Scope::Node), of(Scope::All));
         let faults = |fault: Option<&str>| {
-            let asked = PowerCut {
+            let asked = PowerCutOptions {
                 server: "mariadb".to_owned(),
                 mode: "galera".to_owned(),
                 fault: fault.map(str::to_owned),
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(code(vec![doubtful, lossy(strict, cut)]), BROKEN);
     }
 
-    fn study(asked: &PowerCut) -> Study {
+    fn study(asked: &PowerCutOptions) -> Study {
         let catalogue = Catalogue::builtin();
         let mut known = crate::study::Capabilities::default();
         for name in ["mysql", "mariadb"] {
