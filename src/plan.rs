@@ -11,11 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::study::fault::Fault;
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
 use crate::study::{
-    Disks, Distances, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
+    Disks, Distances, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
 };
 
 pub use labs::{LabPlan, labs};
@@ -131,9 +130,11 @@ pub fn estimate(study: &Study, plan: &Plan) -> Duration {
 pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     let measurements = plan.rounds.iter().flatten();
     let measuring = measurements.map(|&index| cell_time(study, &plan.cells[index]));
-    let cuts = losses(study)
-        .flat_map(|fault| std::iter::repeat_n(cut_time(fault), study.power_cuts as usize));
-    measuring.chain(cuts).collect()
+    let trials = study.modes.iter().flat_map(|spec| {
+        let trials = study.faults_of(spec).len() * study.power_cuts as usize;
+        std::iter::repeat_n(trial_time(spec), trials)
+    });
+    measuring.chain(trials).collect()
 }
 
 /// How long one measurement of a cell will take.
@@ -195,15 +196,10 @@ fn shaking_hands(study: &Study, cell: &Cell) -> Duration {
     rtt.unwrap_or_default() * 2 * HANDSHAKES as u32
 }
 
-/// What befalls any mode then.
-fn losses(study: &Study) -> impl Iterator<Item = Fault> {
-    study.modes.iter().flat_map(move |spec| study.losses(spec))
-}
-
-/// A load, a loss and what follows.
-pub fn cut_time(fault: Fault) -> Duration {
-    match fault {
-        Fault::NodeLoss { .. } | Fault::ClusterLoss { .. } => CLUSTER_CUT,
+/// A load, a fault and what follows.
+fn trial_time(spec: &ModeSpec) -> Duration {
+    match spec.mode {
+        Mode::Galera => CLUSTER_CUT,
         _ => POWER_CUT,
     }
 }

@@ -350,6 +350,7 @@ impl Example {
             my_cnf: None,
             images: None,
             power_cuts: 0,
+            faults: vec![],
             power_cut_modes: vec![],
             handshakes: false,
             modes: self.truths.iter().map(|truth| truth.spec.clone()).collect(),

@@ -14,6 +14,7 @@ mod fit;
 pub mod flags;
 pub mod interval;
 pub mod ladder;
+pub mod promise;
 pub mod summary;
 mod terms;
 pub mod timeline;
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 use crate::record::LabFacts;
 use crate::record::store::Record;
 use crate::record::trial::Series;
+use promise::Terms;
 use summary::{CellSummary, LabSummary, ModeToll, Overridden};
 
 /// Servers of one mode that take more without load are remarked on: idle ones take a tenth of it.
@@ -115,14 +117,16 @@ fn busy_while_idle(cells: &[CellSummary]) -> Option<String> {
     })
 }
 
-fn tolls(record: &Record) -> Vec<ModeToll> {
+/// Of each mode and fault.
+pub fn tolls(record: &Record) -> Vec<ModeToll> {
+    let sites = &record.header.study.sites;
     let toll = |mode: usize, series: &Series| {
         let spec = &record.header.study.modes[mode];
         ModeToll {
             label: spec.label.clone(),
             server: spec.server.clone(),
             mode: spec.mode.name().to_owned(),
-            toll: trial::toll(series),
+            toll: trial::toll(series, &Terms::of(spec, sites, series.durability)),
         }
     };
     let of_mode = |(mode, all): (&usize, &Vec<Series>)| {

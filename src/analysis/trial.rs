@@ -1,12 +1,16 @@
-//! What a trial tells: its audits, summed up over the ends of each series.
+//! What trials tell: their audits, summed up over each series and held against the promise.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::audit::{Audit, judge};
-use crate::record::trial::{Cut, Series};
-use crate::study::fault::{Durability, Fault};
+use super::audit::{Audit, Promised, in_flight, judge};
+use super::promise::{Promise, Terms, promise};
+use crate::record::trial::{Alone, Bite, Series, Trial};
+use crate::study::fault::{Cause, Durability, Fault};
+
+/// Fewer acknowledged transactions than these in a series show too little to call a promise kept.
+pub const ACKNOWLEDGED_MIN: usize = 1_000;
 
 /// What came of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,8 +18,12 @@ use crate::study::fault::{Durability, Fault};
 pub enum Verdict {
     Kept,
     Broken,
-    /// These settings promise nothing for this fault.
-    NothingPromised,
+    /// Mode and settings promise nothing for this fault, and something was lost;
+    LostNoPromise,
+    /// or nothing was.
+    NoneLostNoPromise,
+    /// [`Toll::missing`] says what was missing to know.
+    Undecided,
 }
 
 impl Verdict {
@@ -24,29 +32,42 @@ impl Verdict {
         match self {
             Verdict::Kept => "kept",
             Verdict::Broken => "BROKEN",
-            Verdict::NothingPromised => "none",
+            Verdict::LostNoPromise => "lost, no promise",
+            Verdict::NoneLostNoPromise => "none lost, no promise",
+            Verdict::Undecided => "undecided",
         }
     }
 }
 
-/// A series, judged. Counts of transactions, but for the first and the last ones.
+/// A series, judged. Counts of transactions, where nothing else is said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Toll {
     #[serde(flatten)]
     pub durability: Durability,
     pub fault: Fault,
-    /// Ends of the server.
+    /// Trials.
     pub cuts: usize,
+    /// In trials after which something could be read, or the server refused to start.
     pub acknowledged: usize,
     /// Acknowledged and missing.
     pub lost: usize,
+    /// Of these, acknowledged while a promise was given.
+    pub lost_promised: usize,
+    /// Trials.
     pub cuts_with_loss: usize,
-    /// Cuts after which the server did not come up again: nothing of it could be read.
+    /// Where none was lost: the share of such faults that may take something all the same, at most,
+    /// with 95 % confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials).
+    pub loss_share_max: Option<f64>,
+    /// Trials after which the server itself refused to start: nothing of it could be read.
     pub no_start: usize,
-    /// What it said then, one for each such cut.
+    /// What it said then, one for each such trial.
     pub refusals: Vec<String>,
-    /// Acknowledged, missing, and followed by an acknowledged one that is present.
-    pub holes: usize,
+    /// Why nothing could be read after others, which is not the server's doing or not known to be:
+    /// what was acknowledged in them is in no count.
+    pub unread: Vec<String>,
+    /// Acknowledged and missing, though another that was begun after that is present. `None` in a
+    /// record without times.
+    pub holes: Option<usize>,
     /// Never answered and present: innocent.
     pub recovered: usize,
     /// Present though refused or never sent, or read and later gone.
@@ -56,58 +77,199 @@ pub struct Toll {
     pub only_in_table: Option<usize>,
     /// In the binary log after recovery, and not in the table: only replicas would have them.
     pub only_in_log: Option<usize>,
-    /// Writes to 4 KiB blocks that the disk lost.
+    /// Of a lost source: on another replica, and not on the one that takes its place.
+    pub only_elsewhere: usize,
+    /// On their way when the fault came.
+    pub in_flight: usize,
+    /// Trials in which the source, or the volume, had gone on alone before its power went.
+    pub cuts_alone: usize,
+    /// Writes to 4 KiB blocks that the disks lost.
     pub dropped_writes: u64,
     /// From the server's start until it accepted connections: the longest.
     pub recovery_s_max: f64,
+    pub promise: Promise,
+    /// What was missing to decide.
+    pub missing: Vec<String>,
     pub verdict: Verdict,
 }
 
-/// Judges a series by what its settings promise for its fault.
-pub fn toll(series: &Series) -> Toll {
-    let audits: Vec<Audit> = series.cuts.iter().map(audit).collect();
-    let sum = |of: fn(&Audit) -> usize| audits.iter().map(of).sum::<usize>();
-    let logged = |of: fn(&Cut, &BTreeSet<u64>) -> usize| {
-        let counts = series.cuts.iter().filter(|cut| cut.no_start.is_none());
-        counts
-            .map(|cut| Some(of(cut, cut.logged.as_ref()?)))
-            .sum::<Option<usize>>()
+/// A trial, judged.
+struct Judged<'t> {
+    trial: &'t Trial,
+    /// `None` where nothing could be read.
+    audit: Option<Audit>,
+}
+
+/// Judges a series by what its terms promise for its fault.
+pub fn toll(series: &Series, terms: &Terms) -> Toll {
+    let promise = promise(terms, series.fault);
+    let judged: Vec<Judged> = (series.trials.iter())
+        .map(|trial| Judged {
+            trial,
+            audit: audit(trial, promise),
+        })
+        .collect();
+    let audits: Vec<&Audit> = judged.iter().filter_map(|one| one.audit.as_ref()).collect();
+    let sum = |of: fn(&Audit) -> usize| audits.iter().map(|audit| of(audit)).sum::<usize>();
+    let texts = |of: fn(&Trial) -> Option<&String>| -> Vec<String> {
+        series.trials.iter().filter_map(of).cloned().collect()
     };
-    let refusals: Vec<String> = series.cuts.iter().filter_map(refusal).collect();
-    let recoveries = series.cuts.iter().map(|cut| cut.recovery.as_secs_f64());
+    let recoveries = series
+        .trials
+        .iter()
+        .map(|trial| trial.recovery.as_secs_f64());
+    let logged = |of: fn(&Trial, &BTreeSet<u64>) -> usize| -> Option<usize> {
+        let all = series.trials.iter();
+        let counts = all.filter_map(|trial| Some(of(trial, trial.logged.as_ref()?)));
+        counts.reduce(|sum, count| sum + count)
+    };
+    let refusals = texts(|trial| trial.refused.as_ref());
+    let lost = sum(|audit| audit.lost);
     let mut toll = Toll {
         durability: series.durability,
         fault: series.fault,
-        cuts: series.cuts.len(),
+        cuts: series.trials.len(),
         acknowledged: sum(|audit| audit.acknowledged),
-        lost: sum(|audit| audit.lost),
+        lost,
+        lost_promised: sum(|audit| audit.lost_promised),
         cuts_with_loss: audits.iter().filter(|audit| audit.lost > 0).count(),
+        loss_share_max: (lost == 0).then(|| share_max(audits.len())).flatten(),
         no_start: refusals.len(),
         refusals,
-        holes: sum(|audit| audit.holes),
+        unread: texts(|trial| trial.unread.as_ref()),
+        holes: audits.iter().map(|audit| audit.holes).sum(),
         recovered: sum(|audit| audit.recovered),
         phantom: sum(|audit| audit.phantom),
-        only_in_table: logged(|cut, log| cut.present.difference(log).count()),
-        only_in_log: logged(|cut, log| log.difference(&cut.present).count()),
-        dropped_writes: series.cuts.iter().map(|cut| cut.dropped_writes).sum(),
+        only_in_table: logged(|trial, log| trial.present.difference(log).count()),
+        only_in_log: logged(|trial, log| log.difference(&trial.present).count()),
+        only_elsewhere: series
+            .trials
+            .iter()
+            .map(|trial| trial.elsewhere.len())
+            .sum(),
+        in_flight: judged.iter().map(Judged::in_flight).sum(),
+        cuts_alone: judged.iter().filter(|one| one.went_alone()).count(),
+        dropped_writes: series.trials.iter().map(|trial| trial.dropped_writes).sum(),
         recovery_s_max: recoveries.fold(0.0, f64::max),
-        verdict: Verdict::Kept,
+        promise,
+        missing: vec![],
+        verdict: Verdict::Undecided,
     };
-    toll.verdict = toll.verdict();
+    toll.missing = missing(&toll, &judged);
+    let are_apart = series
+        .trials
+        .iter()
+        .any(|trial| trial.bite.is_some() && is_apart(trial));
+    toll.verdict = toll.verdict(are_apart);
     toll
 }
 
-fn refusal(cut: &Cut) -> Option<String> {
-    cut.no_start.clone()
+/// The upper end of the exact 95 % interval of a share of which none was seen in `n` (one-sided).
+pub fn share_max(n: usize) -> Option<f64> {
+    (n > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n as f64))
 }
 
-fn audit(cut: &Cut) -> Audit {
-    let told = &cut.outcomes;
-    let audit = judge(&told.acknowledged, &told.unanswered, &cut.present);
-    Audit {
-        phantom: audit.phantom + cut.vanished.len(),
-        ..audit
+/// Whether table and binary log disagree.
+fn is_apart(trial: &Trial) -> bool {
+    let log = trial.logged.as_ref();
+    log.is_some_and(|log| *log != trial.present)
+}
+
+/// `None` where nothing could be read. A server that refused to start has nothing.
+fn audit(trial: &Trial, promise: Promise) -> Option<Audit> {
+    if trial.unread.is_some() {
+        return None;
     }
+    let audit = judge(&trial.outcomes, &trial.present, promised(trial, promise));
+    Some(Audit {
+        phantom: audit.phantom + trial.vanished.len(),
+        ..audit
+    })
+}
+
+/// What of a trial's acknowledgements was promised.
+fn promised(trial: &Trial, promise: Promise) -> Promised {
+    let links_cut_us = trial.bite.and_then(|bite| bite.links_cut_us);
+    match (promise.is_given, promise.unless_alone, trial.alone) {
+        (false, ..) => Promised::Nothing,
+        (true, false, _) | (true, true, Some(Alone::Never)) => Promised::All,
+        (true, true, Some(Alone::SinceLinksWereCut)) => {
+            links_cut_us.map_or(Promised::Nothing, Promised::UntilUs)
+        }
+        (true, true, Some(Alone::Before) | None) => Promised::Nothing,
+    }
+}
+
+impl Judged<'_> {
+    fn in_flight(&self) -> usize {
+        let ended_us = self.trial.bite.map_or(u64::MAX, |bite| bite.ended_us);
+        in_flight(&self.trial.outcomes, ended_us)
+    }
+
+    fn went_alone(&self) -> bool {
+        let alone = self.trial.alone;
+        alone.is_some_and(|alone| alone != Alone::Never)
+    }
+}
+
+/// Whether a fault was seen to befall all that it was meant to.
+fn has_bitten(bite: &Bite, fault: Fault) -> bool {
+    let are_ended = bite.servers > 0 && bite.servers_ended == bite.servers;
+    match fault.cause {
+        Cause::Kill => are_ended,
+        Cause::PowerCut(_) => {
+            let are_frozen = bite.disks > 0 && bite.disks_frozen == bite.disks;
+            are_ended && are_frozen && bite.links_silent == Some(true)
+        }
+    }
+}
+
+/// What would have to be known besides. Of a promise more than where none is given.
+fn missing(toll: &Toll, judged: &[Judged]) -> Vec<String> {
+    let all = judged.len();
+    let count =
+        |is_so: &dyn Fn(&Trial) -> bool| judged.iter().filter(|one| is_so(one.trial)).count();
+    let of_trials = |count: usize, what: &str| {
+        (count > 0).then(|| format!("in {count} of {all} trials {what}"))
+    };
+    let has_bitten = |trial: &Trial| trial.bite.map(|bite| has_bitten(&bite, toll.fault));
+    let unknown_alone = toll.promise.unless_alone && toll.promise.is_given;
+    let (acknowledged, least) = (toll.acknowledged, ACKNOWLEDGED_MIN);
+    let always = [
+        (all == 0).then(|| "no trial came to its end".to_owned()),
+        (all > 0 && acknowledged == 0).then(|| "nothing was acknowledged".to_owned()),
+        of_trials(toll.unread.len(), "nothing could be read"),
+        of_trials(
+            count(&|trial| has_bitten(trial).is_none()),
+            "it was not recorded whether the fault befell what it was meant to",
+        ),
+        of_trials(
+            count(&|trial| has_bitten(trial) == Some(false)),
+            "the fault was not seen to befall all that it was meant to",
+        ),
+        of_trials(
+            count(&|trial| unknown_alone && trial.alone.is_none()),
+            "it was not recorded whether it went on alone before its power went",
+        ),
+    ];
+    let of_promise = [
+        (0 < acknowledged && acknowledged < least)
+            .then(|| format!("{acknowledged} were acknowledged, of at least {least}")),
+        (acknowledged > 0 && toll.in_flight == 0)
+            .then(|| "nothing was on its way when the fault came".to_owned()),
+        of_trials(
+            count(&|trial| trial.log_unread.is_some()),
+            "the binary log could not be read",
+        ),
+        of_trials(
+            count(&|trial| trial.bite.is_none() && is_apart(trial)),
+            "table and binary log disagree, and it was not recorded whether the log was in a form \
+             that was read",
+        ),
+    ];
+    let is_promised = toll.is_promised();
+    let of_promise = of_promise.into_iter().filter(|_| is_promised);
+    always.into_iter().chain(of_promise).flatten().collect()
 }
 
 impl Toll {
@@ -116,16 +278,22 @@ impl Toll {
         Some(self.only_in_table? + self.only_in_log?)
     }
 
-    /// No settings allow what nobody sent, nor that what was read is gone, nor that nothing can be
-    /// read any more.
-    fn verdict(&self) -> Verdict {
-        let is_promised = self.durability.promises(self.fault);
-        let is_missed = self.lost + self.apart().unwrap_or(0) > 0;
-        match (is_promised, is_missed) {
-            _ if self.phantom + self.no_start > 0 => Verdict::Broken,
-            (true, true) => Verdict::Broken,
-            (true, false) => Verdict::Kept,
-            (false, _) => Verdict::NothingPromised,
+    /// A mode that has gone on alone promises nothing any more.
+    fn is_promised(&self) -> bool {
+        self.promise.is_given && self.cuts_alone == 0
+    }
+
+    /// No settings allow what nobody sent, nor that what was read is gone, nor that the server
+    /// refuses its own data.
+    fn verdict(&self, are_apart: bool) -> Verdict {
+        let is_promised = self.is_promised();
+        match self.phantom + self.no_start + self.lost_promised {
+            1.. => Verdict::Broken,
+            0 if is_promised && are_apart => Verdict::Broken,
+            0 if !is_promised && self.lost > 0 => Verdict::LostNoPromise,
+            0 if !self.missing.is_empty() => Verdict::Undecided,
+            0 if is_promised => Verdict::Kept,
+            0 => Verdict::NoneLostNoPromise,
         }
     }
 }
@@ -135,42 +303,79 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::record::trial::Outcomes;
-    use crate::study::fault::Leaves;
+    use crate::record::trial::{Outcomes, Timed};
+    use crate::study::fault::{Leaves, Scope};
+    use crate::study::{Ack, Mode, WaitPoint, WhenShort};
 
-    const POWER_CUT: Fault = Fault::PowerCut(Leaves::Nothing);
+    const STRICT: Durability = Durability::STRICT;
+    const LOOSE: Durability = Durability::LOOSE;
 
-    /// Two ends; at the first two commits were lost, and one more is in the binary log only.
-    pub fn lossy(durability: Durability, fault: Fault) -> Series {
-        let first = Cut {
-            outcomes: Outcomes {
-                acknowledged: [1, 2, 3, 5].into(),
-                refused: [6].into(),
-                unanswered: [4].into(),
-            },
-            present: [1, 3, 4].into(),
-            logged: Some([1, 2, 3].into()),
-            dropped_writes: 40,
-            recovery: Duration::from_millis(1_500),
-            ..Cut::default()
-        };
-        Series {
+    fn power_cut() -> Fault {
+        Fault::power_cut(Leaves::Nothing, Scope::Node)
+    }
+
+    fn site_loss() -> Fault {
+        Fault::power_cut(Leaves::Nothing, Scope::Site)
+    }
+
+    pub fn single(durability: Durability) -> Terms {
+        terms(Mode::Single, "a", durability)
+    }
+
+    fn terms(mode: Mode, sites: &str, durability: Durability) -> Terms {
+        Terms {
+            mode,
+            sites: sites.chars().map(String::from).collect(),
             durability,
-            fault,
-            cuts: vec![first, lossless()],
+            has_binary_log: true,
         }
     }
 
-    fn lossless() -> Cut {
-        Cut {
+    /// All of it was seen.
+    pub fn bitten() -> Bite {
+        Bite {
+            servers: 1,
+            servers_ended: 1,
+            links_silent: Some(true),
+            disks: 1,
+            disks_frozen: 1,
+            freeze_late_us_max: 90,
+            links_cut_us: Some(600_000),
+            ended_us: 900_000,
+        }
+    }
+
+    /// Two trials; at the first two commits were lost, and one more is in the binary log only.
+    pub fn lossy(durability: Durability, fault: Fault) -> Series {
+        let mut series = without_loss(durability, fault);
+        let first = &mut series.trials[0];
+        first.present = &first.present - &[2, 5].into();
+        first.logged.as_mut().expect("a log").remove(&5);
+        first.dropped_writes = 40;
+        first.recovery = Duration::from_millis(1_500);
+        series
+    }
+
+    /// Numbers from one to another, acknowledged 100 µs after they were begun; the last is on its
+    /// way when the power goes.
+    fn lossless((first, last): (u64, u64)) -> Trial {
+        let times = (first..=last).map(|number| {
+            let begun_us = 800 * (number - first);
+            Timed(number, begun_us, (number < last).then_some(begun_us + 100))
+        });
+        let acknowledged: BTreeSet<u64> = (first..last).collect();
+        Trial {
+            bite: Some(bitten()),
             outcomes: Outcomes {
-                acknowledged: [7, 8].into(),
+                acknowledged: acknowledged.clone(),
+                unanswered: [last].into(),
+                times: times.collect(),
                 ..Outcomes::default()
             },
-            present: [7, 8].into(),
-            logged: Some([7, 8].into()),
+            present: acknowledged.clone(),
+            logged: Some(acknowledged),
             recovery: Duration::from_millis(900),
-            ..Cut::default()
+            ..Trial::default()
         }
     }
 
@@ -178,77 +383,271 @@ pub(crate) mod tests {
         Series {
             durability,
             fault,
-            cuts: vec![lossless(), lossless()],
+            trials: vec![lossless((1, 601)), lossless((701, 1_301))],
         }
+    }
+
+    fn verdict(series: &Series, terms: &Terms) -> Verdict {
+        toll(series, terms).verdict
+    }
+
+    /// A kept promise, but for this.
+    fn but_for(change: impl Fn(&mut Trial)) -> Toll {
+        let mut series = without_loss(STRICT, power_cut());
+        change(&mut series.trials[1]);
+        toll(&series, &single(STRICT))
     }
 
     #[test]
     fn losses_are_summed_up() {
-        let toll = toll(&lossy(Durability::LOOSE, POWER_CUT));
+        let toll = toll(&lossy(LOOSE, power_cut()), &single(LOOSE));
         assert_eq!((toll.cuts, toll.cuts_with_loss), (2, 1));
-        assert_eq!((toll.acknowledged, toll.lost, toll.holes), (6, 2, 1));
-        assert_eq!((toll.recovered, toll.phantom), (1, 0));
-        assert_eq!((toll.only_in_table, toll.only_in_log), (Some(1), Some(1)));
+        assert_eq!((toll.acknowledged, toll.lost), (1_200, 2));
+        assert_eq!((toll.lost_promised, toll.holes), (0, Some(2)));
+        assert_eq!((toll.recovered, toll.phantom), (0, 0));
+        assert_eq!((toll.only_in_table, toll.only_in_log), (Some(0), Some(1)));
         assert_eq!((toll.dropped_writes, toll.recovery_s_max), (40, 1.5));
-        assert_eq!(toll.verdict, Verdict::NothingPromised);
+        assert_eq!((toll.in_flight, toll.loss_share_max), (2, None));
+        assert_eq!(toll.verdict, Verdict::LostNoPromise);
     }
 
     #[test]
     fn what_was_promised_is_kept_or_broken() {
-        let strict = Durability::STRICT;
-        let verdict = |series: &Series| toll(series).verdict;
-        assert_eq!(verdict(&lossy(strict, POWER_CUT)), Verdict::Broken);
-        assert_eq!(
-            verdict(&lossy(Durability::LOOSE, Fault::Kill)),
-            Verdict::Broken
-        );
-        assert_eq!(verdict(&without_loss(strict, POWER_CUT)), Verdict::Kept);
-        let mut apart = without_loss(strict, POWER_CUT);
-        apart.cuts[0].logged = Some([7].into());
-        assert_eq!(verdict(&apart), Verdict::Broken);
+        let (strict, loose) = (single(STRICT), single(LOOSE));
+        let broken = Verdict::Broken;
+        assert_eq!(verdict(&lossy(STRICT, power_cut()), &strict), broken);
+        assert_eq!(verdict(&lossy(LOOSE, Fault::KILL), &loose), broken);
+        let none_lost = without_loss(STRICT, power_cut());
+        assert_eq!(verdict(&none_lost, &strict), Verdict::Kept);
+        let none_lost = without_loss(LOOSE, power_cut());
+        assert_eq!(verdict(&none_lost, &loose), Verdict::NoneLostNoPromise);
+        let apart = but_for(|trial| trial.logged = Some([701].into()));
+        assert_eq!(apart.verdict, broken);
+    }
+
+    /// "0 of n" says no more than this.
+    #[test]
+    fn none_of_n_has_its_bound() {
+        let bound = but_for(|_| ()).loss_share_max.expect("none was lost");
+        assert!((bound - (1.0 - 0.05_f64.sqrt())).abs() < 1e-12, "{bound}");
+        assert!((share_max(20).unwrap() - 0.1391).abs() < 1e-4);
+        assert_eq!(share_max(0), None);
     }
 
     #[test]
-    fn a_cluster_promises_to_outlive_one_node_whatever_it_flushes() {
-        let leaves = Leaves::Nothing;
-        let (one, all) = (Fault::NodeLoss { leaves }, Fault::ClusterLoss { leaves });
-        let verdict = |series: Series| {
-            let unread = |cut: Cut| Cut {
-                logged: None,
-                ..cut
-            };
-            let cuts = series.cuts.into_iter().map(unread).collect();
-            toll(&Series { cuts, ..series }).verdict
+    fn a_series_without_a_trial_or_an_acknowledgement_is_undecided() {
+        let mut series = without_loss(STRICT, power_cut());
+        series.trials.clear();
+        let none = toll(&series, &single(STRICT));
+        assert_eq!(none.verdict, Verdict::Undecided);
+        assert_eq!(none.missing, ["no trial came to its end"]);
+        series.trials = vec![Trial {
+            bite: Some(bitten()),
+            ..Trial::default()
+        }];
+        let none = toll(&series, &single(STRICT));
+        assert_eq!(none.verdict, Verdict::Undecided);
+        assert_eq!(none.missing, ["nothing was acknowledged"]);
+        let loose = toll(&series, &single(LOOSE));
+        assert_eq!(loose.verdict, Verdict::Undecided, "nor without a promise");
+    }
+
+    #[test]
+    fn a_series_whose_fault_did_not_bite_is_undecided() {
+        let bites = [
+            Bite {
+                servers_ended: 0,
+                ..bitten()
+            },
+            Bite {
+                links_silent: Some(false),
+                ..bitten()
+            },
+            Bite {
+                links_silent: None,
+                ..bitten()
+            },
+            Bite {
+                disks_frozen: 0,
+                ..bitten()
+            },
+            Bite {
+                disks: 0,
+                disks_frozen: 0,
+                ..bitten()
+            },
+        ];
+        for bite in bites {
+            let toll = but_for(|trial| trial.bite = Some(bite));
+            assert_eq!(toll.verdict, Verdict::Undecided, "{bite:?}");
+            let text = "in 1 of 2 trials the fault was not seen to befall all that it was meant to";
+            assert_eq!(toll.missing, [text]);
+        }
+        let of_server = Bite {
+            disks: 0,
+            disks_frozen: 0,
+            links_silent: None,
+            ..bitten()
         };
-        let (loose, strict) = (Durability::LOOSE, Durability::STRICT);
-        assert_eq!(verdict(without_loss(loose, one)), Verdict::Kept);
-        assert_eq!(verdict(lossy(loose, one)), Verdict::Broken);
-        assert_eq!(verdict(lossy(loose, all)), Verdict::NothingPromised);
-        assert_eq!(verdict(lossy(strict, all)), Verdict::Broken);
-        assert_eq!(verdict(without_loss(strict, all)), Verdict::Kept);
+        assert!(
+            has_bitten(&of_server, Fault::KILL),
+            "a SIGKILL has no more to bite"
+        );
+        let old = but_for(|trial| trial.bite = None);
+        assert_eq!(old.verdict, Verdict::Undecided, "an older record");
     }
 
     #[test]
-    fn a_server_that_does_not_come_back_has_broken_its_promise() {
-        let mut series = without_loss(Durability::LOOSE, POWER_CUT);
-        series.cuts[1].present.clear();
-        series.cuts[1].logged = Some(BTreeSet::new());
-        series.cuts[1].no_start = Some("a page is corrupted".to_owned());
-        let toll = toll(&series);
-        assert_eq!((toll.no_start, toll.lost), (1, 2));
+    fn too_few_acknowledged_or_none_in_flight_is_undecided() {
+        let mut few = without_loss(STRICT, power_cut());
+        few.trials.pop();
+        let few = toll(&few, &single(STRICT));
+        assert_eq!(few.verdict, Verdict::Undecided);
+        assert_eq!(few.missing, ["600 were acknowledged, of at least 1000"]);
+        let mut quiet = without_loss(STRICT, power_cut());
+        quiet
+            .trials
+            .iter_mut()
+            .for_each(|trial| trial.outcomes.unanswered.clear());
+        let quiet = toll(&quiet, &single(STRICT));
+        assert_eq!(quiet.verdict, Verdict::Undecided);
+        assert_eq!(
+            quiet.missing,
+            ["nothing was on its way when the fault came"]
+        );
+        let lost = lossy(STRICT, power_cut());
+        let few_and_lost = Series {
+            trials: vec![lost.trials[0].clone()],
+            ..lost
+        };
+        assert_eq!(verdict(&few_and_lost, &single(STRICT)), Verdict::Broken);
+    }
+
+    /// 120 s on a busy host, a full image, a failed spawn: the server is not to blame.
+    #[test]
+    fn a_breakdown_of_the_lab_is_no_loss() {
+        for durability in [STRICT, LOOSE] {
+            let mut series = without_loss(durability, power_cut());
+            let trial = &mut series.trials[1];
+            trial.present.clear();
+            trial.logged = None;
+            trial.unread = Some("could not start: no connection after 120 s".to_owned());
+            let toll = toll(&series, &single(durability));
+            assert_eq!(toll.verdict, Verdict::Undecided);
+            assert_eq!((toll.acknowledged, toll.lost, toll.no_start), (600, 0, 0));
+            assert!(toll.missing[0].contains("in 1 of 2 trials nothing could be read"));
+        }
+    }
+
+    #[test]
+    fn a_server_that_refuses_its_data_has_broken_its_promise() {
+        let mut series = without_loss(LOOSE, power_cut());
+        series.trials[1].present.clear();
+        series.trials[1].logged = None;
+        series.trials[1].refused = Some("a page is corrupted".to_owned());
+        let toll = toll(&series, &single(LOOSE));
+        assert_eq!((toll.no_start, toll.lost), (1, 600));
         assert_eq!(toll.refusals, ["a page is corrupted"]);
         assert_eq!(toll.verdict, Verdict::Broken);
     }
 
     #[test]
     fn a_phantom_is_allowed_to_nobody() {
-        let mut sent_by_nobody = without_loss(Durability::LOOSE, POWER_CUT);
-        sent_by_nobody.cuts[0].present.insert(99);
-        let mut gone = without_loss(Durability::LOOSE, POWER_CUT);
-        gone.cuts[1].vanished = [7].into();
+        let mut sent_by_nobody = without_loss(LOOSE, power_cut());
+        sent_by_nobody.trials[0].present.insert(9_999);
+        let mut gone = without_loss(LOOSE, power_cut());
+        gone.trials[1].vanished = [7].into();
         for series in [sent_by_nobody, gone] {
-            let toll = toll(&series);
+            let toll = toll(&series, &single(LOOSE));
             assert_eq!((toll.phantom, toll.verdict), (1, Verdict::Broken));
         }
+    }
+
+    #[test]
+    fn a_binary_log_that_cannot_be_read_leaves_a_promise_undecided() {
+        let unread = but_for(|trial| {
+            trial.logged = None;
+            trial.log_unread = Some("it is encrypted".to_owned());
+        });
+        assert_eq!(unread.verdict, Verdict::Undecided);
+        let missing = ["in 1 of 2 trials the binary log could not be read"];
+        assert_eq!(
+            (unread.only_in_table, unread.missing),
+            (Some(0), missing.map(Into::into).into())
+        );
+    }
+
+    /// Their reader skipped what was compressed, and did not say so.
+    #[test]
+    fn an_older_record_does_not_tell_whether_its_log_was_read() {
+        let mut series = without_loss(STRICT, power_cut());
+        series.trials[1].logged = Some(BTreeSet::new());
+        assert_eq!(verdict(&series, &single(STRICT)), Verdict::Broken);
+        series.trials[1].bite = None;
+        let old = toll(&series, &single(STRICT));
+        assert_eq!(old.verdict, Verdict::Undecided);
+        assert!(
+            old.missing
+                .last()
+                .is_some_and(|why| why.contains("a form that was read"))
+        );
+    }
+
+    /// A source, or a mirror's head, may fall back sooner than any assumption says.
+    #[test]
+    fn who_went_on_alone_promised_nothing_from_then_on() {
+        let semisync = Mode::Semisync {
+            wait_for: 1,
+            wait_point: WaitPoint::AfterSync,
+            timeout: Duration::from_secs(1),
+        };
+        let mirror = Mode::Mirror {
+            ack: Ack::Write,
+            when_short: WhenShort::Degrade,
+            timeout: Duration::from_secs(1),
+        };
+        for terms in [terms(semisync, "ab", STRICT), terms(mirror, "ab", STRICT)] {
+            let with = |alone, lost: u64| {
+                let mut series = without_loss(STRICT, site_loss());
+                for trial in &mut series.trials {
+                    trial.alone = alone;
+                    trial.logged = None;
+                }
+                series.trials[0].present.remove(&lost);
+                let mut bite = bitten();
+                bite.links_cut_us = Some(400_000);
+                series.trials[0].bite = Some(bite);
+                verdict(&series, &terms)
+            };
+            let (never, since) = (Some(Alone::Never), Some(Alone::SinceLinksWereCut));
+            assert_eq!(with(never, 0), Verdict::Kept);
+            assert_eq!(with(never, 600), Verdict::Broken);
+            // Number 501 was acknowledged 0.1 ms after the links were cut, number 500 before.
+            assert_eq!(with(since, 501), Verdict::LostNoPromise);
+            assert_eq!(with(since, 500), Verdict::Broken);
+            assert_eq!(with(since, 0), Verdict::NoneLostNoPromise);
+            assert_eq!(with(Some(Alone::Before), 1), Verdict::LostNoPromise);
+            assert_eq!(with(None, 0), Verdict::Undecided, "not recorded");
+            assert_eq!(with(None, 600), Verdict::Undecided, "nor with a loss");
+        }
+    }
+
+    #[test]
+    fn a_cluster_promises_to_outlive_one_node_whatever_it_flushes() {
+        let all = Fault::power_cut(Leaves::Nothing, Scope::All);
+        let verdict = |series: Series| {
+            let unread = |trial: Trial| Trial {
+                logged: None,
+                ..trial
+            };
+            let trials = series.trials.into_iter().map(unread).collect();
+            let terms = terms(Mode::Galera, "abc", series.durability);
+            verdict(&Series { trials, ..series }, &terms)
+        };
+        assert_eq!(verdict(without_loss(LOOSE, power_cut())), Verdict::Kept);
+        assert_eq!(verdict(lossy(LOOSE, power_cut())), Verdict::Broken);
+        assert_eq!(verdict(lossy(LOOSE, all)), Verdict::LostNoPromise);
+        assert_eq!(verdict(lossy(STRICT, all)), Verdict::Broken);
+        assert_eq!(verdict(without_loss(STRICT, all)), Verdict::Kept);
     }
 }

@@ -14,6 +14,7 @@ use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, estimate, labs, plan};
 use crate::record::store::Record;
+use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
 use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, written};
@@ -92,11 +93,15 @@ pub fn report(record: &Path, format_name: &str) -> Result<()> {
     print(record, format)
 }
 
-fn print(record: &Path, format: Format) -> Result<()> {
+pub fn print(record: &Path, format: Format) -> Result<()> {
     use std::io::Write;
-    let summary = analysis::summarise(&Record::open(record)?);
+    let record = Record::open(record)?;
+    let text = match TrialPage::of(&record) {
+        Some(page) => trial::render(&page, format),
+        None => render(&analysis::summarise(&record), format),
+    };
     // A reader that stops reading early (`| head`) is no fault.
-    let _ = std::io::stdout().write_all(render(&summary, format).as_bytes());
+    let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(())
 }
 
@@ -224,7 +229,7 @@ fn announce(study: &Study, plan: &Plan, record: &Path) {
 }
 
 /// The path that was asked for, or a new one in this folder.
-fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
+pub fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
     let path = match asked {
         Some(path) => path.to_owned(),
         None => PathBuf::from(format!(

@@ -75,7 +75,7 @@ enum Verb {
     /// End a server under load again and again, and tell which commits are left
     PowerCut {
         #[command(flatten)]
-        wish: power_cut::Wish,
+        asked: power_cut::PowerCutOptions,
     },
     /// List, fetch or add servers
     Servers {
@@ -219,7 +219,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             ..
         } => charts::draw(&record, &folder),
         Verb::Report { record, format, .. } => measure::report(&record, &format).map(|()| 0),
-        Verb::PowerCut { wish } => power_cut::run(&wish, words),
+        Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {
             action: Some(ServersAction::Install { name }),

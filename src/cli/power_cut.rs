@@ -1,28 +1,30 @@
 //! `power-cut`: what is left of acknowledged commits when a server loses its power, or only its
 //! life, a copied volume's server its whole site, or a cluster one of its nodes or all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::disks::need_disks;
-use super::measure::{capabilities, exit_code, fetch_missing, format};
+use super::measure::{capabilities, exit_code, fetch_missing, format, print, record_path};
 use super::progress::Progress;
 use super::{need_root, need_tun};
-use crate::analysis::mode_settings;
-use crate::analysis::trial::{Toll, Verdict, toll};
+use crate::analysis::tolls;
+use crate::analysis::trial::Verdict;
 use crate::error::{Mistake, Result};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
-use crate::report::Format;
-use crate::report::trial::{FORMATS, TrialPage, render};
-use crate::run::trial::{self, Trial};
-use crate::study::fault::{Durability, Fault, Leaves};
-use crate::study::{Mode, ModeSpec, Study, written};
+use crate::plan::Plan;
+use crate::record::store::Record;
+use crate::report::trial::FORMATS;
+use crate::run::{self, Order};
+use crate::study::fault::{Durability, Fault, Leaves, Scope};
+use crate::study::{Mode, ModeSpec, written};
 
-/// Exit code of a trial in which a promise was broken.
+/// Exit codes: a promise was broken; none was, but whether one was kept is not known.
 const BROKEN: u8 = 1;
+const UNDECIDED: u8 = 3;
 
 /// A new server's files, and what the ledger's rows and binary logs add with each end.
 const IMAGE_MB: u32 = 512;
@@ -30,9 +32,9 @@ const IMAGE_MB_PER_CUT: u32 = 40;
 /// What each node of a Galera cluster keeps for others that were away.
 const IMAGE_MB_WRITE_SETS: u32 = 256;
 
-/// What is to be tried.
+/// Which faults, on what, and how often.
 #[derive(Args)]
-pub struct Wish {
+pub struct PowerCutOptions {
     /// Server of the catalogue
     #[arg(long, default_value = "mysql")]
     server: String,
@@ -75,12 +77,15 @@ pub struct Wish {
     /// Of the moments, and of what cuts draw by chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Where each trial is kept as it ends [default: a new file in this folder]
+    #[arg(long, value_name = "PATH")]
+    record: Option<PathBuf>,
     /// How the result is written
     #[arg(long, default_value = "text", value_parser = PossibleValuesParser::new(FORMATS))]
     format: String,
 }
 
-impl Wish {
+impl PowerCutOptions {
     /// The two ends of the scale, unless one setting at least is given: the other is 1 then.
     fn durabilities(&self) -> Vec<Durability> {
         match (self.flush_log, self.sync_binlog) {
@@ -104,13 +109,15 @@ impl Wish {
         let refused = |why: String| Mistake::new("acklab power-cut", "--mode", given, &why);
         let power = Fault::of_power(mode, sites, leaves).map_err(refused)?;
         let can_restart = mode.mode.has_one_server();
-        let kill = can_restart.then_some(Fault::Kill);
+        let kill = can_restart.then_some(Fault::KILL);
         let Some(given) = self.fault.as_deref() else {
             let kill = kill.filter(|_| mode.mode == Mode::Single);
             return Ok(power.into_iter().chain(kill).collect());
         };
         let possible = power.into_iter().chain(kill);
-        let chosen: Vec<Fault> = possible.filter(|fault| name(*fault) == given).collect();
+        let chosen: Vec<Fault> = possible
+            .filter(|fault| names(*fault).contains(&given))
+            .collect();
         if chosen.is_empty() {
             let allowed = match mode.mode {
                 Mode::Single => "of a single server it is power-cut or kill",
@@ -144,6 +151,26 @@ impl Wish {
         keys.into_iter().flatten().map(|key| key + "\n").collect()
     }
 
+    /// What is to be run: trials alone, and no measurement.
+    fn order(&self, cache: &Cache, catalogue: &Catalogue, words: &[String]) -> Result<Order> {
+        let known = capabilities(cache, catalogue)?;
+        let none = |_: &str| Err(String::new());
+        let study_text = self.study_text();
+        let mut study = written::parse(&study_text, "acklab power-cut", &known, &none)?;
+        study.faults = self.faults(&study.modes[0], &study.sites)?;
+        study.power_cuts = self.cuts;
+        Ok(Order {
+            record: record_path(self.record.as_deref(), &study.name)?,
+            study,
+            study_text,
+            plan: Plan {
+                cells: vec![],
+                rounds: vec![],
+            },
+            command_line: words.to_vec(),
+        })
+    }
+
     /// As a study, so that it is checked like any other.
     fn study_text(&self) -> String {
         let server = toml::Value::String(self.server.clone()).to_string();
@@ -173,97 +200,61 @@ impl Wish {
     }
 }
 
-/// As the command line calls it.
-fn name(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Kill => "kill",
-        Fault::PowerCut(_) => "power-cut",
-        Fault::SiteLoss { .. } | Fault::SourceLoss { .. } => "site-loss",
-        Fault::NodeLoss { .. } => "node-loss",
-        Fault::ClusterLoss { .. } => "cluster-loss",
+/// As the command line calls it: the loss of power of a node is a cluster's loss of a node.
+fn names(fault: Fault) -> &'static [&'static str] {
+    match (fault.leaves(), fault.scope) {
+        (None, _) => &["kill"],
+        (_, Scope::Node) => &["power-cut", "node-loss"],
+        (_, Scope::Site) => &["site-loss"],
+        (_, Scope::All) => &["cluster-loss"],
     }
 }
 
-/// Tries it and prints what it came to.
-pub fn run(wish: &Wish, words: &[String]) -> Result<u8> {
-    let format = format(&wish.format)?;
+/// Tries it, keeps each trial in a record, and prints what they came to.
+pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
+    let format = format(&asked.format)?;
     need_root("power-cut")?;
     need_tun("power-cut")?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let known = capabilities(&cache, &catalogue)?;
-    let none = |_: &str| Err(String::new());
-    let study = written::parse(&wish.study_text(), "acklab power-cut", &known, &none)?;
-    let faults = wish.faults(&study.modes[0], &study.sites)?;
-    need_disks(&study)?;
-    fetch_missing(&study, &cache, &catalogue)?;
-    let server = server(&study, &cache, &catalogue)?;
-    let trial = Trial {
-        study,
-        durabilities: wish.durabilities(),
-        faults,
-        cuts: wish.cuts,
-    };
-    sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let mut found = Vec::new();
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
-            trial::run(&trial, &cache, &inside.run, &mut found, &Progress::new())
-        });
-        let tolls: Vec<Toll> = found.iter().map(toll).collect();
-        let is_broken = tolls.iter().any(|toll| toll.verdict == Verdict::Broken);
-        if tolls.iter().any(|toll| toll.cuts > 0) {
-            let page = page(wish, &trial.study, server, tolls, words);
-            print(&page, format);
-        }
-        match exit_code(outcome) {
-            0 if is_broken => BROKEN,
-            code => code,
-        }
-    })
-}
-
-/// Name and version.
-fn server(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<String> {
-    let name = study.modes[0].server.clone();
-    let program = cache.program(catalogue, &name)?;
-    let version = program.map(|program| format!(" {}", program.kept.version));
-    Ok(name + &version.unwrap_or_default())
-}
-
-fn page(
-    wish: &Wish,
-    study: &Study,
-    server: String,
-    tolls: Vec<Toll>,
-    words: &[String],
-) -> TrialPage {
-    let mode = &study.modes[0].mode;
-    TrialPage {
-        server,
-        mode: mode.name().to_owned(),
-        settings: mode_settings(mode).into_iter().collect(),
-        distances: study.sweeps[0].distances[0].label.clone(),
-        seed: wish.seed,
-        cut: wish.cut.clone(),
-        tolls,
-        command_line: words.to_vec(),
+    let order = asked.order(&cache, &catalogue, words)?;
+    need_disks(&order.study)?;
+    fetch_missing(&order.study, &cache, &catalogue)?;
+    eprintln!("record: {}", order.record.display());
+    let code = sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
+            .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));
+        exit_code(outcome)
+    })?;
+    if !order.record.exists() {
+        return Ok(code);
+    }
+    print(&order.record, format)?;
+    eprintln!("\nrecord: {}", order.record.display());
+    match code {
+        0 => Ok(worst_verdict(&Record::open(&order.record)?)),
+        code => Ok(code),
     }
 }
 
-fn print(page: &TrialPage, format: Format) {
-    use std::io::Write;
-    let mut out = std::io::stdout();
-    // A reader that stops reading early (`| head`) is no fault.
-    let _ = out.write_all(render(page, format).as_bytes());
-    let _ = out.flush();
+/// The exit code of the worst of all verdicts.
+fn worst_verdict(record: &Record) -> u8 {
+    let tolls = tolls(record);
+    let is_any = |verdict| tolls.iter().any(|of| of.toll.verdict == verdict);
+    match (is_any(Verdict::Broken), is_any(Verdict::Undecided)) {
+        (true, _) => BROKEN,
+        (_, true) => UNDECIDED,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Study;
 
-    fn wish() -> Wish {
-        Wish {
+    fn asked() -> PowerCutOptions {
+        PowerCutOptions {
             server: "mysql".to_owned(),
             mode: "single".to_owned(),
             copies: None,
@@ -276,26 +267,27 @@ mod tests {
             fault: None,
             cut: "torn-512".to_owned(),
             seed: 7,
+            record: None,
             format: "text".to_owned(),
         }
     }
 
     #[test]
     fn both_ends_of_the_scale_and_both_faults_unless_one_is_chosen() {
-        let cut = Fault::PowerCut(Leaves::Torn(512));
+        let cut = Fault::power_cut(Leaves::Torn(512), Scope::Node);
         assert_eq!(
-            wish().durabilities(),
+            asked().durabilities(),
             [Durability::LOOSE, Durability::STRICT]
         );
-        let faults = |wish: &Wish| {
-            let study = study(wish);
-            wish.faults(&study.modes[0], &study.sites)
+        let faults = |asked: &PowerCutOptions| {
+            let study = study(asked);
+            asked.faults(&study.modes[0], &study.sites)
         };
-        assert_eq!(faults(&wish()).unwrap(), [cut, Fault::Kill]);
-        let chosen = Wish {
+        assert_eq!(faults(&asked()).unwrap(), [cut, Fault::KILL]);
+        let chosen = PowerCutOptions {
             sync_binlog: Some(0),
             fault: Some("power-cut".to_owned()),
-            ..wish()
+            ..asked()
         };
         let durability = Durability {
             flush_log: 1,
@@ -304,21 +296,16 @@ mod tests {
         assert_eq!(chosen.durabilities(), [durability]);
         assert_eq!(faults(&chosen).unwrap(), [cut]);
         let copied = |write_quorum, fault: Option<&str>| {
-            faults(&Wish {
+            faults(&PowerCutOptions {
                 mode: "quorum".to_owned(),
                 write_quorum: Some(write_quorum),
                 fault: fault.map(str::to_owned),
-                ..wish()
+                ..asked()
             })
         };
-        let loss = |is_covered| Fault::SiteLoss {
-            leaves: Leaves::Torn(512),
-            is_covered,
-        };
-        assert_eq!(copied(4, None).unwrap(), [loss(true)]);
-        // Two copies stand in the writer's own site.
-        assert_eq!(copied(2, None).unwrap(), [loss(false)]);
-        assert_eq!(copied(4, Some("kill")).unwrap(), [Fault::Kill]);
+        let loss = Fault::power_cut(Leaves::Torn(512), Scope::Site);
+        assert_eq!(copied(4, None).unwrap(), [loss]);
+        assert_eq!(copied(4, Some("kill")).unwrap(), [Fault::KILL]);
         let mistake = copied(4, Some("power-cut")).unwrap_err().to_string();
         assert!(mistake.contains("kill or site-loss"), "{mistake}");
     }
@@ -326,27 +313,50 @@ mod tests {
     #[test]
     fn a_cluster_loses_a_node_or_all_unless_one_is_chosen() {
         let leaves = Leaves::Torn(512);
-        let (one, all) = (Fault::NodeLoss { leaves }, Fault::ClusterLoss { leaves });
+        let of = |scope| Fault::power_cut(leaves, scope);
+        let (one, all) = (of(Scope::Node), of(Scope::All));
         let faults = |fault: Option<&str>| {
-            let wish = Wish {
+            let asked = PowerCutOptions {
                 server: "mariadb".to_owned(),
                 mode: "galera".to_owned(),
                 fault: fault.map(str::to_owned),
-                ..wish()
+                ..asked()
             };
-            let study = study(&wish);
+            let study = study(&asked);
             assert_eq!((study.modes.len(), study.modes[0].nodes), (2, 3));
-            wish.faults(&study.modes[0], &study.sites)
+            asked.faults(&study.modes[0], &study.sites)
         };
         assert_eq!(faults(None).unwrap(), [one, all]);
         assert_eq!(faults(Some("cluster-loss")).unwrap(), [all]);
+        assert_eq!(faults(Some("node-loss")).unwrap(), [one]);
         for other in ["kill", "site-loss"] {
             let mistake = faults(Some(other)).unwrap_err().to_string();
             assert!(mistake.contains("node-loss or cluster-loss"), "{mistake}");
         }
     }
 
-    fn study(wish: &Wish) -> Study {
+    #[test]
+    fn a_breach_is_told_before_a_doubt() {
+        use crate::analysis::example::Example;
+        use crate::analysis::trial::tests::{lossy, without_loss};
+        let cut = Fault::power_cut(Leaves::Nothing, Scope::Node);
+        let (loose, strict) = (Durability::LOOSE, Durability::STRICT);
+        let code = |series: Vec<_>| {
+            let mut record = Example::anatomy().record();
+            record.header.study.modes[0].mode = Mode::Single;
+            record.header.study.modes[0].nodes = 1;
+            record.series.insert(0, series);
+            worst_verdict(&record)
+        };
+        let kept = || without_loss(strict, cut);
+        let mut doubtful = kept();
+        doubtful.trials.pop();
+        assert_eq!(code(vec![kept(), lossy(loose, cut)]), 0, "lost, no promise");
+        assert_eq!(code(vec![kept(), doubtful.clone()]), UNDECIDED);
+        assert_eq!(code(vec![doubtful, lossy(strict, cut)]), BROKEN);
+    }
+
+    fn study(asked: &PowerCutOptions) -> Study {
         let catalogue = Catalogue::builtin();
         let mut known = crate::study::Capabilities::default();
         for name in ["mysql", "mariadb"] {
@@ -361,12 +371,12 @@ mod tests {
             );
         }
         let none = |_: &str| Err(String::new());
-        written::parse(&wish.study_text(), "x", &known, &none).unwrap()
+        written::parse(&asked.study_text(), "x", &known, &none).unwrap()
     }
 
     #[test]
     fn each_pair_of_settings_has_a_server_on_a_disk_of_its_own() {
-        let study = study(&wish());
+        let study = study(&asked());
         let labs = crate::plan::labs(&study);
         assert_eq!((labs.len(), study.seed), (2, 7));
         assert!(study.images.is_some());

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::disk::{CopySet, Volume, VolumeSpec};
 use super::mode;
-use super::node::{Node, Place, telling_lines};
+use super::node::{Node, Place};
 use super::options::{Settings, overridden, read_option_file};
+use super::recovery::telling_lines;
 use super::servers::{Cache, Program};
 use super::tls::Identity;
 use crate::error::{Breakdown, Result, Tried, breakdown};

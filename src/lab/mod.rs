@@ -14,6 +14,7 @@ pub mod netns;
 pub mod network;
 pub mod node;
 pub mod options;
+pub mod recovery;
 mod relay;
 pub mod run_folder;
 pub mod sandbox;

@@ -164,6 +164,11 @@ pub fn probe_rtt_us(from: &Place, to: Ipv4Addr) -> Result<f64> {
     median(&rtts_us).ok_or_else(|| breakdown(format!("probe {to}"), "no echo came back"))
 }
 
+/// Whether an echo from one place to another is answered within that time.
+pub fn is_answered(from: &Place, to: Ipv4Addr, within: Duration) -> Result<bool> {
+    Probe::new(&from.netns, &from.name)?.is_answered(to, within)
+}
+
 fn whereabouts(place: &Place) -> Whereabouts {
     Whereabouts {
         name: place.name.clone(),

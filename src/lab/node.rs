@@ -15,6 +15,7 @@ use super::disk::Volume;
 use super::memory::MemoryLimit;
 use super::netns::Netns;
 use super::options::Settings;
+use super::recovery::{self, telling_lines};
 use super::sandbox::{SERVER_UID, stop_asked};
 use super::servers::datadir::{PASSWORD, USER};
 use super::servers::{Cache, Program, datadir};
@@ -69,6 +70,8 @@ pub struct Node {
     pub volume: Option<Volume>,
     /// The memory that its server may use, where that is limited.
     memory: Option<MemoryLimit>,
+    /// How long its log was when its server was last started.
+    log_bytes_before: usize,
 }
 
 impl Node {
@@ -84,6 +87,7 @@ impl Node {
             admin: None,
             volume: None,
             memory: None,
+            log_bytes_before: 0,
         })
     }
 
@@ -195,6 +199,7 @@ impl Node {
         let tmp = self.folder.join("tmp");
         fs::create_dir_all(&tmp).tried(|| format!("make {}", tmp.display()))?;
         chown(&tmp, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
+        self.log_bytes_before = self.log().len();
         let mut command = self.command(program, settings, "my.cnf")?;
         command.args(extra);
         let log = fs::OpenOptions::new()
@@ -329,9 +334,29 @@ impl Node {
         Err(self.breakdown(doing, &format!("the server ended: {status}{why}")))
     }
 
+    /// What its server said since it was last started, of data that it refuses, if it has ended by
+    /// itself; `None` where it runs, was killed, or ended for another reason.
+    pub fn refusal(&mut self) -> Option<String> {
+        let ended = self.process.as_mut()?.try_wait().ok().flatten();
+        ended.filter(recovery::is_of_itself)?;
+        let has_memory = self
+            .memory
+            .as_ref()
+            .and_then(MemoryLimit::verdict)
+            .is_none();
+        let log = self.log();
+        let said = log.get(self.log_bytes_before..).filter(|_| has_memory)?;
+        recovery::refusal(said.lines())
+    }
+
+    fn log(&self) -> String {
+        let log = fs::read(self.folder.join("error.log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
     /// A breakdown with the last lines of this server's log.
     pub fn breakdown(&self, doing: &str, status: &str) -> Error {
-        let text = fs::read_to_string(self.folder.join("error.log")).unwrap_or_default();
+        let text = self.log();
         let output = fs::read_to_string(self.folder.join("out")).unwrap_or_default();
         Breakdown {
             tried: format!("{doing} (node {})", self.place.name),
@@ -441,23 +466,6 @@ impl Drop for Node {
         }
         self.kill();
     }
-}
-
-/// The last errors of a log, then its very last lines.
-pub(super) fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let lines: Vec<&str> = lines.collect();
-    let (early, late) = lines.split_at(lines.len().saturating_sub(6));
-    let errors: Vec<&str> = early
-        .iter()
-        .filter(|line| line.contains("[ERROR]"))
-        .copied()
-        .collect();
-    let (_, errors) = errors.split_at(errors.len().saturating_sub(6));
-    errors
-        .iter()
-        .chain(late)
-        .map(|line| (*line).to_owned())
-        .collect()
 }
 
 /// One step of a readiness loop; ends it when the user asked to stop.

@@ -66,6 +66,7 @@ fn galeras_parameters_share_servers_and_are_screened_in_pairs() {
     let study = built_in("gmo-galera-2022");
     let without_cuts = Study {
         power_cuts: 0,
+        faults: vec![],
         ..study.clone()
     };
     let measuring = minutes(&without_cuts);

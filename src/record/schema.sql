@@ -53,19 +53,24 @@ CREATE TABLE measurement (
   PRIMARY KEY (round, cell)
 );
 
--- What was left of acknowledged commits when a mode's server was ended, after the last round: a row
--- for each fault. A fault is a word, or an object whose only key is that word.
-CREATE TABLE series (
+-- What was left of acknowledged commits when faults were injected into a mode's servers: a row for
+-- each trial, written as it ends.
+CREATE TABLE trial (
   mode INTEGER NOT NULL,
+  number INTEGER NOT NULL,
   body TEXT NOT NULL CHECK (json_valid(body)),
   flush_log INTEGER AS (json_extract(body, '$.durability.flush_log')),
   sync_binlog INTEGER AS (json_extract(body, '$.durability.sync_binlog')),
-  fault TEXT AS (CASE json_type(body, '$.fault')
-                 WHEN 'text' THEN json_extract(body, '$.fault')
-                 ELSE substr(json_extract(body, '$.fault'), 3,
-                             instr(json_extract(body, '$.fault'), '":') - 3)
+  cause TEXT AS (CASE json_type(body, '$.fault.cause')
+                 WHEN 'text' THEN json_extract(body, '$.fault.cause')
+                 ELSE 'power-cut'
                  END),
-  UNIQUE (mode, fault)
+  scope TEXT AS (json_extract(body, '$.fault.scope')),
+  started_unix_ms INTEGER AS (json_extract(body, '$.trials[0].started_unix_ms')),
+  load_ms REAL AS (json_extract(body, '$.trials[0].moment.load.secs') * 1e3
+                   + json_extract(body, '$.trials[0].moment.load.nanos') / 1e6),
+  seed INTEGER AS (json_extract(body, '$.trials[0].moment.seed')),
+  UNIQUE (mode, cause, scope, number)
 );
 
 CREATE VIEW cell AS

@@ -47,8 +47,8 @@ pub struct Record {
     pub header: Header,
     /// In the order of rounds, then cells.
     pub measurements: Vec<Measurement>,
-    /// What was left of acknowledged commits when servers were ended, by the index of the mode: one
-    /// for each way in which they were.
+    /// What was left of acknowledged commits when faults were injected, by the index of the mode:
+    /// one for each fault.
     pub series: BTreeMap<usize, Vec<Series>>,
     /// Whether the run went through to its end.
     pub finished: bool,
@@ -93,10 +93,7 @@ impl Store {
         self.write("keep a measurement", |transaction| {
             insert(transaction, measurement, &body)
         })?;
-        if !self.is_on_disk {
-            self.appear()?;
-        }
-        Ok(())
+        self.appear()
     }
 
     /// Adds cells to those that the header knows, which are to be measured as well.
@@ -120,16 +117,17 @@ impl Store {
         })
     }
 
-    /// Keeps what came of a mode's server being ended in one way. It is on disk when this returns.
+    /// Keeps a trial, which is the only one of its series here. It is on disk when this returns.
     ///
     /// # Errors
-    /// A breakdown if that mode has one of the same fault already, or the disk refuses.
-    pub fn append_series(&mut self, mode: usize, series: &Series) -> Result<()> {
-        let body = serde_json::to_string(series).tried(|| "write a series".to_owned())?;
-        self.write("keep a series", |transaction| {
-            let sql = "INSERT INTO series (mode, body) VALUES (?1, ?2)";
-            transaction.execute(sql, params![mode as i64, body])
-        })
+    /// A breakdown if that mode has one of the same fault and number already, or the disk refuses.
+    pub fn append_trial(&mut self, mode: usize, number: u32, one: &Series) -> Result<()> {
+        let body = serde_json::to_string(one).tried(|| "write a trial".to_owned())?;
+        self.write("keep a trial", |transaction| {
+            let sql = "INSERT INTO trial (mode, number, body) VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params![mode as i64, number, body])
+        })?;
+        self.appear()
     }
 
     /// Replaces what is said of the run as a whole.
@@ -168,8 +166,11 @@ impl Store {
         transaction.commit().tried(what)
     }
 
-    /// Moves the record from memory to its file.
+    /// Moves the record from memory to its file, unless it is there.
     fn appear(&mut self) -> Result<()> {
+        if self.is_on_disk {
+            return Ok(());
+        }
         let what = || format!("create the record {}", self.path.display());
         let bytes = self.connection.serialize(MAIN_DB).tried(what)?.to_vec();
         appear::whole(&self.path, &bytes).tried(what)?;
@@ -360,22 +361,35 @@ fn read_bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The series of each mode, in the order in which they were kept.
+/// The series of each mode, in the order in which they were begun.
 fn by_mode(bodies: &[(usize, String)]) -> serde_json::Result<BTreeMap<usize, Vec<Series>>> {
     let mut all: BTreeMap<usize, Vec<Series>> = BTreeMap::new();
     for (mode, body) in bodies {
-        let series = serde_json::from_str(body)?;
-        all.entry(*mode).or_default().push(series);
+        let series: Series = serde_json::from_str(body)?;
+        let of_mode = all.entry(*mode).or_default();
+        let is_same = |known: &&mut Series| {
+            (known.durability, known.fault) == (series.durability, series.fault)
+        };
+        match of_mode.iter_mut().find(is_same) {
+            Some(known) => known.trials.extend(series.trials),
+            None => of_mode.push(series),
+        }
     }
     Ok(all)
 }
 
-/// None in a record that knows no such table. In older ones a mode has one at most.
+/// A row is a trial; in an older record, where the table is called `series`, all of one fault.
+/// Neither is in one that is older still.
 fn read_series(connection: &Connection) -> rusqlite::Result<Vec<(usize, String)>> {
-    if !connection.table_exists(None, "series")? {
-        return Ok(vec![]);
+    let mut tables = vec![];
+    for table in ["series", "trial"] {
+        tables.extend(connection.table_exists(None, table)?.then_some(table));
     }
-    let mut statement = connection.prepare("SELECT mode, body FROM series ORDER BY mode, rowid")?;
+    let Some(table) = tables.pop() else {
+        return Ok(vec![]);
+    };
+    let sql = format!("SELECT mode, body FROM {table} ORDER BY mode, rowid");
+    let mut statement = connection.prepare(&sql)?;
     let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?));
     statement.query_map([], row)?.collect()
 }

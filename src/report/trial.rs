@@ -1,6 +1,6 @@
 //! A trial's page: what each series came to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -10,8 +10,11 @@ use super::format::Format;
 use super::numbers::digits;
 use super::page::{self, Block, Table};
 use crate::analysis::summary::ModeToll;
-use crate::analysis::trial::{Toll, Verdict};
-use crate::study::fault::{Durability, Fault};
+use crate::analysis::trial::{ACKNOWLEDGED_MIN, Toll, Verdict, share_max};
+use crate::analysis::{mode_settings, tolls};
+use crate::record::Header;
+use crate::record::store::Record;
+use crate::study::fault::Durability;
 
 /// Formats that a trial is printed in: it has no cells, so no CSV.
 pub const FORMATS: [&str; 3] = ["text", "markdown", "json"];
@@ -27,11 +30,46 @@ pub struct TrialPage {
     /// Between sites.
     pub distances: String,
     pub seed: u64,
-    /// What power cuts leave, in the command line's word.
+    /// What power cuts leave, in the command line's word; empty where no power is cut.
     pub cut: String,
+    /// Whether all trials that were asked for came to their end.
+    pub finished: bool,
     pub tolls: Vec<Toll>,
     /// The words that the program was started with.
     pub command_line: Vec<String>,
+}
+
+impl TrialPage {
+    /// Of a record of trials alone; `None` of one of measurements.
+    pub fn of(record: &Record) -> Option<TrialPage> {
+        let header = &record.header;
+        let study = &header.study;
+        let (spec, sweep) = (study.modes.first()?, study.sweeps.first()?);
+        if !header.cells.is_empty() || study.is_of_endpoints() {
+            return None;
+        }
+        let tolls: Vec<Toll> = tolls(record).into_iter().map(|of| of.toll).collect();
+        let leaves = tolls.iter().find_map(|toll| toll.fault.leaves());
+        Some(TrialPage {
+            server: server_and_version(header, &spec.server),
+            mode: spec.mode.name().to_owned(),
+            settings: mode_settings(&spec.mode).into_iter().collect(),
+            distances: sweep.distances.first()?.label.clone(),
+            seed: study.seed,
+            cut: leaves.map_or_else(String::new, |leaves| leaves.name().to_owned()),
+            finished: record.finished,
+            tolls,
+            command_line: header.command_line.clone(),
+        })
+    }
+}
+
+fn server_and_version(header: &Header, name: &str) -> String {
+    let facts = header.servers.iter().find(|facts| facts.name == name);
+    facts.map_or_else(
+        || name.to_owned(),
+        |facts| format!("{name} {}", facts.version),
+    )
 }
 
 /// The whole page, ending with a line break.
@@ -52,9 +90,11 @@ fn blocks(trial: &TrialPage) -> Vec<Block> {
     let TrialPage { seed, cut, .. } = trial;
     let again = again(&trial.command_line, *seed);
     let mut about = format!("{}, seed {seed}", server(trial));
-    let is_cut = |toll: &Toll| toll.fault != Fault::Kill;
-    if trial.tolls.iter().any(is_cut) {
+    if !cut.is_empty() {
         about += &format!(", power cuts: {cut}");
+    }
+    if !trial.finished {
+        about += ", not finished";
     }
     vec![
         Block::Title("What is left of acknowledged commits".to_owned()),
@@ -62,7 +102,7 @@ fn blocks(trial: &TrialPage) -> Vec<Block> {
         Block::Space,
         Block::Table(table(&trial.tolls)),
         Block::Space,
-        Block::Notes(notes(&trial.tolls)),
+        Block::Notes(notes(&of_settings(&trial.tolls))),
         Block::Space,
         Block::Lines(vec![again]),
     ]
@@ -102,14 +142,17 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
         ("phan-\ntom", false),
         ("only in\ntable", false),
         ("only in\nbinlog", false),
-        ("promise", true),
+        ("verdict", true),
     ]);
     table.rows = tolls.iter().map(row_of_mode).collect();
-    let plain: Vec<Toll> = tolls.iter().map(|toll| toll.toll.clone()).collect();
+    let named: Vec<Named> = tolls
+        .iter()
+        .map(|of| (of.label.clone(), &of.toll))
+        .collect();
     vec![
         Block::Heading("What is left of acknowledged commits when power is lost".to_owned()),
         Block::Table(table),
-        Block::Notes(notes(&plain)),
+        Block::Notes(notes(&named)),
     ]
 }
 
@@ -144,7 +187,7 @@ fn table(tolls: &[Toll]) -> Table {
         ("phan-\ntom", false),
         ("only in\ntable", false),
         ("only in\nbinlog", false),
-        ("promise", true),
+        ("verdict", true),
     ]);
     table.rows = tolls.iter().map(row).collect();
     table
@@ -179,46 +222,108 @@ fn count(of: Option<usize>) -> Entry {
     of.map_or(Entry::NOTHING, Entry::count)
 }
 
-fn notes(tolls: &[Toll]) -> Vec<String> {
+/// A series, and what its servers are called.
+type Named<'t> = (String, &'t Toll);
+
+fn of_settings(tolls: &[Toll]) -> Vec<Named<'_>> {
+    let named = |toll: &'_ Toll| toll.durability.label();
+    tolls.iter().map(|toll| (named(toll), toll)).collect()
+}
+
+fn notes(tolls: &[Named]) -> Vec<String> {
     let mut notes: Vec<String> = [
         "counts of commits, but for cuts; flush_log is innodb_flush_log_at_trx_commit",
         "lost: acknowledged, and not in the table after recovery; recovered: never answered, and \
          there; phantom: there though refused or never sent, or there once and gone later",
-        "no start: the server, or what is left of a cluster, does not come up again; what was \
-         acknowledged since the end before counts as lost, and all begins anew",
+        "no start: the server refuses to start on what is left of its data; what was acknowledged \
+         since the trial before counts as lost, and all begins anew",
         "only in table, only in binlog: where the two disagree after recovery, a replica would too",
     ]
     .map(str::to_owned)
     .into();
-    let longest = tolls.iter().map(|toll| toll.recovery_s_max);
+    notes.push(format!(
+        "kept takes {ACKNOWLEDGED_MIN} acknowledged, some on their way when the fault came, and \
+         each fault seen to befall what it was meant to; no promise: mode and settings give none"
+    ));
+    let longest = tolls.iter().map(|(_, toll)| toll.recovery_s_max);
     let longest_s = digits(longest.fold(0.0, f64::max), 1);
     notes.push(format!("the longest recovery took {longest_s} s"));
-    let broken = tolls.iter().filter(|toll| toll.verdict == Verdict::Broken);
-    let broken = broken.map(|toll| {
-        let (settings, fault) = (toll.durability.label(), toll.fault.label());
-        format!("BROKEN: {settings} does not keep at a {fault} what it promises")
-    });
-    notes.extend(broken);
-    let refusals = tolls.iter().flat_map(|toll| &toll.refusals);
+    notes.extend(bounds(tolls));
+    notes.extend(tolls.iter().filter_map(doubt_or_breach));
+    let unread = tolls.iter().flat_map(|(_, toll)| &toll.unread);
+    notes.extend(unread.map(|why| format!("nothing could be read: {why}")));
+    let refusals = tolls.iter().flat_map(|(_, toll)| &toll.refusals);
     notes.extend(refusals.map(|refusal| format!("no start: {refusal}")));
     notes
+}
+
+/// What "none lost" says of each number of trials.
+fn bounds(tolls: &[Named]) -> Vec<String> {
+    let tolls = tolls.iter().map(|(_, toll)| toll);
+    let without_loss = tolls.filter(|toll| toll.loss_share_max.is_some());
+    let counts = without_loss.map(|toll| toll.cuts - toll.unread.len());
+    let bound = |n: usize| {
+        let percent = digits(share_max(n)? * 100.0, 1);
+        Some(format!(
+            "none lost in {n}: with 95 % confidence at most {percent} % of such faults take \
+             something (Clopper and Pearson 1934)"
+        ))
+    };
+    let counts: BTreeSet<usize> = counts.collect();
+    counts.into_iter().filter_map(bound).collect()
+}
+
+fn doubt_or_breach((name, toll): &Named) -> Option<String> {
+    let fault = toll.fault.label();
+    match toll.verdict {
+        Verdict::Broken => Some(format!(
+            "BROKEN: {name} does not keep at a {fault} what it promises ({})",
+            breach(toll)
+        )),
+        Verdict::Undecided => {
+            let missing = toll.missing.join("; ");
+            Some(format!("undecided: {name}, {fault}: {missing}"))
+        }
+        _ if toll.cuts_alone > 0 => Some(format!(
+            "{name}, {fault}: in {} of {} trials it had gone on alone before its power went, and \
+             promised nothing any more",
+            toll.cuts_alone, toll.cuts
+        )),
+        _ => None,
+    }
+}
+
+/// What was promised; of what no settings allow, that.
+fn breach(toll: &Toll) -> &'static str {
+    if toll.phantom > 0 {
+        "nobody may show what was never sent, or lose what was read"
+    } else if toll.no_start > 0 {
+        "a server has to come up on its own data"
+    } else {
+        toll.promise.reason.words()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::trial::tests::{lossy, without_loss};
+    use crate::analysis::trial::tests::{lossy, single, without_loss};
     use crate::analysis::trial::toll;
-    use crate::study::fault::Leaves;
+    use crate::study::fault::{Fault, Leaves, Scope};
 
     fn example() -> TrialPage {
-        let cut = Fault::PowerCut(Leaves::Nothing);
+        let cut = Fault::power_cut(Leaves::Nothing, Scope::Node);
         let (loose, strict) = (Durability::LOOSE, Durability::STRICT);
+        let mut unseen = without_loss(strict, cut);
+        unseen.trials[0].bite = None;
+        unseen.trials[1].unread = Some("could not start: no connection after 120 s".to_owned());
         let series = [
             lossy(loose, cut),
-            without_loss(loose, Fault::Kill),
+            without_loss(loose, Fault::KILL),
             without_loss(strict, cut),
-            lossy(strict, Fault::Kill),
+            lossy(strict, Fault::KILL),
+            without_loss(loose, cut),
+            unseen,
         ];
         TrialPage {
             server: "mysql 9.7.4-2".to_owned(),
@@ -229,7 +334,10 @@ mod tests {
             distances: "1 ms".to_owned(),
             seed: 1,
             cut: "drop-all".to_owned(),
-            tolls: series.iter().map(toll).collect(),
+            finished: true,
+            tolls: (series.iter())
+                .map(|series| toll(series, &single(series.durability)))
+                .collect(),
             command_line: ["acklab", "power-cut", "--mode", "quorum"]
                 .map(String::from)
                 .into(),
@@ -252,8 +360,18 @@ mod tests {
             (&first["flush_log"], &first["lost"]),
             (&2.into(), &2.into())
         );
-        assert_eq!(first["verdict"], "nothing-promised");
-        assert_eq!(json["tolls"][3]["verdict"], "broken");
-        assert_eq!(json["tolls"][1]["fault"], "kill");
+        let verdicts = json["tolls"].as_array().unwrap().iter();
+        let verdicts: Vec<_> = verdicts.map(|toll| toll["verdict"].clone()).collect();
+        let expected = [
+            "lost-no-promise",
+            "kept",
+            "kept",
+            "broken",
+            "none-lost-no-promise",
+            "undecided",
+        ];
+        assert_eq!(verdicts, expected);
+        assert_eq!(json["tolls"][1]["fault"]["cause"], "kill");
+        assert_eq!(first["promise"]["reason"], "not-flushed");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::plan::{Cell, Outcome};
+use crate::record::trial::Series;
 use crate::record::{Flag, Second};
 
 /// Whoever listens to a run: a progress bar, a test.
@@ -99,4 +100,12 @@ pub enum Step {
         number: u32,
         of: u32,
     },
+}
+
+/// What injecting a fault tells whoever runs it.
+pub enum TrialStep<'t> {
+    /// A trial begins.
+    Begun(Step),
+    /// It has ended: a series of it alone, to be kept at once.
+    Ended { number: u32, one: &'t Series },
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use super::events::Events;
+use super::events::{Events, TrialStep};
 use super::order::Order;
 use super::rig::Rig;
 use super::target::Target;
 use super::window::{Accounts, NodeStatus, Reading, read_status};
-use super::{activity, disks, header, trial};
+use super::{activity, disks, fault, header};
 use crate::error::Result;
 use crate::lab::handshake::rtts_us;
 use crate::lab::mode::CATCH_UP_LIMIT;
@@ -20,10 +20,8 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::lag;
 use crate::plan::Cell;
-use crate::record::trial::Series;
 use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
 use crate::study::{Mode, Study};
-use crate::study::fault::Fault;
 
 /// How long the servers of a lab are watched without load, for their idle CPU rate.
 const IDLE_WATCH: Duration = Duration::from_millis(300);
@@ -284,8 +282,12 @@ impl Target for Labs<'_> {
         disks::probe_again(self.rig.lab(cell.mode), &mut into.disks_got)
     }
 
-    fn fault(&mut self, mode: usize, fault: Fault, events: &dyn Events) -> Result<Series> {
+    fn inject_faults(
+        &mut self,
+        mode: usize,
+        tell: &mut dyn FnMut(TrialStep) -> Result<()>,
+    ) -> Result<()> {
         let place = (&mut self.rig, self.cache);
-        trial::in_study(self.study, place, (mode, fault), events)
+        fault::run_all(self.study, place, mode, tell)
     }
 }

@@ -12,21 +12,18 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod activity;
-mod cluster_loss;
 mod disks;
 pub mod endpoint;
 mod events;
+mod fault;
 pub mod fronts;
 mod header;
 mod lab;
 mod measure;
 mod order;
 mod rig;
-mod site_loss;
-mod source_loss;
 mod study_run;
 mod target;
-pub mod trial;
 mod window;
 
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! From a study to its record, at any target: which cell is next, what is measured again, what is
 //! kept, and what is told of it.
 
-use super::events::{Event, Events, Step};
+use super::events::{Event, Events, Step, TrialStep};
 use super::measure::{measure, outcome};
 use super::order::Order;
 use super::target::Target;
@@ -47,13 +47,15 @@ fn run_to_the_end<T: Target>(
 ) -> Result<()> {
     let foreseen = plan::steps(&order.study, &order.plan);
     events.tell(Event::StepsAdded(foreseen));
-    events.tell(Event::LoadingTables);
-    target.next()?.load_tables()?;
+    let turns = order.plan.turns().count();
+    if turns > 0 {
+        events.tell(Event::LoadingTables);
+        target.next()?.load_tables()?;
+    }
     let header = target.next()?.header(order)?;
     for advice in header.endpoints.iter().flat_map(|facts| &facts.advice) {
         events.tell(Event::Advice(advice.clone()));
     }
-    let turns = order.plan.turns().count();
     let mut run = StudyRun {
         order,
         target,
@@ -69,7 +71,7 @@ fn run_to_the_end<T: Target>(
         run.join(schedule.cells())?;
         run.take_turn(turn, &schedule.cells()[turn.cell])?;
     }
-    run.end_servers()?;
+    run.inject_faults()?;
     events.tell(Event::Finished);
     run.store.finish()
 }
@@ -162,14 +164,26 @@ impl<T: Target> StudyRun<'_, T> {
         }
     }
 
-    /// After the last round: the faults that the study asks for.
-    fn end_servers(&mut self) -> Result<()> {
+    /// After the last round: the faults that the study asks for. Each trial is kept as it ends.
+    fn inject_faults(&mut self) -> Result<()> {
         let study = &self.order.study;
+        let (store, events) = (&mut self.store, self.events);
         for (mode, spec) in study.modes.iter().enumerate() {
-            for fault in study.losses(spec) {
-                let series = self.target.next()?.fault(mode, fault, self.events)?;
-                self.store.append_series(mode, &series)?;
+            if study.faults_of(spec).is_empty() {
+                continue;
             }
+            let target = self.target.next()?;
+            target.inject_faults(mode, &mut |step| match step {
+                TrialStep::Begun(step) => {
+                    events.tell(Event::StepBegun(step));
+                    Ok(())
+                }
+                TrialStep::Ended { number, one } => {
+                    store.append_trial(mode, number, one)?;
+                    events.tell(Event::StepEnded);
+                    Ok(())
+                }
+            })?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::events::Events;
+use super::events::{Events, TrialStep};
 use super::order::Order;
 use super::window::{Accounts, NodeStatus, Reading};
 use crate::error::{Error, Result, breakdown};
@@ -13,9 +13,7 @@ use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
-use crate::record::trial::Series;
 use crate::record::{Header, Lag, Measurement};
-use crate::study::fault::Fault;
 
 /// The steps of a run, in about the order in which they are taken. What a target has no use for it
 /// leaves as it is here. Each error is a breakdown, or a mistake that only servers know of.
@@ -110,10 +108,14 @@ pub trait Target {
     /// Probes again what was probed before the load.
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()>;
 
-    /// Ends a mode's servers under load as often as the study asks, and reads back what is left.
-    fn fault(&mut self, _mode: usize, fault: Fault, _events: &dyn Events) -> Result<Series> {
-        let tried = format!("try {}", fault.label());
-        Err(breakdown(tried, "these servers are somebody else's"))
+    /// Injects all faults of a mode, each as often as the study asks. What `tell` returns ends it.
+    fn inject_faults(
+        &mut self,
+        _mode: usize,
+        _tell: &mut dyn FnMut(TrialStep) -> Result<()>,
+    ) -> Result<()> {
+        let status = "these servers are somebody else's";
+        Err(breakdown("inject a fault", status))
     }
 
     /// Leaves things as they were found, however the run ended.
@@ -131,8 +133,7 @@ pub trait Target {
 
     /// What time it is.
     fn unix_ms(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(0)
+        unix_ms()
     }
 
     /// Whether the user has asked to stop.
@@ -150,6 +151,12 @@ pub trait Target {
             false => Ok(self),
         }
     }
+}
+
+/// What time it is, on the host's clock.
+pub(super) fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(0)
 }
 
 /// Sleeps in steps, so that a request to stop is heard.

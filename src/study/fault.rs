@@ -1,72 +1,133 @@
-//! What can befall a server, and what its settings promise of commits then.
+//! What can befall servers. A *fault* has a cause and a scope; it is injected in *trials*, each at
+//! a moment of its own.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::disk::PowerCut;
-use super::{Mode, ModeSpec, WhenShort, nodes};
+use super::{Mode, ModeSpec, nodes};
 
-/// What ends a server.
+/// What is done to servers, and to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written")]
+pub struct Fault {
+    pub cause: Cause,
+    pub scope: Scope,
+}
+
+/// What ends servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
-    /// SIGKILL: what it has handed to the operating system stays.
+pub enum Cause {
+    /// SIGKILL: what they have handed to the operating system stays.
     Kill,
-    /// Its node loses power: what its disk has not flushed is at the mercy of [`Leaves`].
+    /// Nodes fall silent and lose their power: what their disks have not flushed is at the mercy of
+    /// [`Leaves`].
     PowerCut(Leaves),
-    /// The site of a copied volume's server is cut off, a while later loses its power, and a copy
-    /// in another site takes over.
-    SiteLoss {
-        leaves: Leaves,
-        /// Whether so many copies hold each acknowledged flush that one of them is elsewhere.
-        is_covered: bool,
-    },
-    /// The site of a source is cut off, a while later loses its power, and the replica elsewhere
-    /// that has received most takes its place.
-    SourceLoss {
-        leaves: Leaves,
-        /// Whether a replica elsewhere has received each commit that was acknowledged.
-        is_covered: bool,
-    },
-    /// The node of a Galera cluster that takes the load loses its power, and the others are the
-    /// cluster from then on.
+}
+
+/// Whom it befalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The node that takes the load.
+    Node,
+    /// All nodes in that node's site, which is cut off a while before.
+    Site,
+    /// All nodes at once.
+    All,
+}
+
+/// When a fault is injected, and what chance makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// From the first acknowledged transaction until the fault begins.
+    pub load: Duration,
+    /// From the links' cut until the power goes: clients inside are still served then.
+    pub isolated: Duration,
+    /// Of what disks draw; each draws its own.
+    pub seed: u64,
+}
+
+/// As records say it, now and before.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Now { cause: Cause, scope: Scope },
+    Before(Before),
+}
+
+/// As records said it while each scope was a kind of its own.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Before {
+    Kill,
+    PowerCut(Leaves),
+    SiteLoss { leaves: Leaves },
+    SourceLoss { leaves: Leaves },
     NodeLoss { leaves: Leaves },
-    /// All nodes of a Galera cluster lose their power at once, and the one whose disk kept most
-    /// begins the cluster anew.
     ClusterLoss { leaves: Leaves },
+}
+
+impl From<Written> for Fault {
+    fn from(written: Written) -> Fault {
+        let before = match written {
+            Written::Now { cause, scope } => return Fault { cause, scope },
+            Written::Before(before) => before,
+        };
+        match before {
+            Before::Kill => Fault::KILL,
+            Before::PowerCut(leaves) | Before::NodeLoss { leaves } => {
+                Fault::power_cut(leaves, Scope::Node)
+            }
+            Before::SiteLoss { leaves } | Before::SourceLoss { leaves } => {
+                Fault::power_cut(leaves, Scope::Site)
+            }
+            Before::ClusterLoss { leaves } => Fault::power_cut(leaves, Scope::All),
+        }
+    }
 }
 
 /// Fewer nodes than these are no majority without one of them.
 const NODES_WITHOUT_ONE_MIN: u32 = 3;
 
 impl Fault {
-    /// What the loss of power can do to a mode; nothing if nobody here could take over.
+    /// The death of the server alone.
+    pub const KILL: Fault = Fault {
+        cause: Cause::Kill,
+        scope: Scope::Node,
+    };
+
+    /// The loss of power there.
+    pub fn power_cut(leaves: Leaves, scope: Scope) -> Fault {
+        let cause = Cause::PowerCut(leaves);
+        Fault { cause, scope }
+    }
+
+    /// What the loss of power can do to a mode, as far as taking over from it is built.
     ///
     /// # Errors
-    /// Says why no copy of the volume could take over.
+    /// Says why no replica, or no copy of the volume, could take over.
     pub fn of_power(
         mode: &ModeSpec,
         sites: &[String],
         leaves: Leaves,
     ) -> Result<Vec<Fault>, String> {
-        let in_one_site = most_in_one_site(mode, sites);
-        let is_covered = match mode.mode {
-            Mode::Single => return Ok(vec![Fault::PowerCut(leaves)]),
-            Mode::Async | Mode::Semisync { .. } => {
-                let is_covered = is_received_elsewhere(mode, sites);
-                return Ok(vec![Fault::SourceLoss { leaves, is_covered }]);
+        let of = |scope| Fault::power_cut(leaves, scope);
+        let most = nodes::most_in_one_site(sites, mode.nodes);
+        let left = mode.nodes as usize - most;
+        Ok(match mode.mode {
+            Mode::Single => vec![of(Scope::Node)],
+            Mode::Async | Mode::Semisync { .. } | Mode::Mirror { .. } if left == 0 => {
+                return Err("all its nodes stand in one site: more sites".to_owned());
             }
-            Mode::Galera => return Ok(of_cluster(mode.nodes, leaves)),
-            // A head that goes on alone soon may do so before its power goes.
-            Mode::Mirror {
-                when_short: WhenShort::Degrade,
-                timeout,
-                ..
-            } => timeout >= ALONE_MIN,
-            Mode::Mirror { .. } => true,
+            Mode::Async | Mode::Semisync { .. } | Mode::Mirror { .. } => vec![of(Scope::Site)],
+            // Of two nodes the one that is left takes itself for cut off, and serves nobody.
+            Mode::Galera if mode.nodes < NODES_WITHOUT_ONE_MIN => vec![of(Scope::All)],
+            Mode::Galera => vec![of(Scope::Node), of(Scope::All)],
             Mode::Quorum { write_quorum, .. } => {
-                let (left, needed) = (mode.nodes as usize - in_one_site, write_quorum as usize);
+                let needed = write_quorum as usize;
                 if left < needed {
                     return Err(format!(
                         "the loss of a site can leave {left} of {} copies, and without \
@@ -75,56 +136,29 @@ impl Fault {
                         mode.nodes
                     ));
                 }
-                needed > in_one_site
+                vec![of(Scope::Site)]
             }
-            _ => return Ok(vec![]),
-        };
-        Ok(vec![Fault::SiteLoss { leaves, is_covered }])
+            Mode::Group { .. } | Mode::GroupMulti { .. } | Mode::Endpoint => vec![],
+        })
     }
 
     /// What tables call it.
     pub fn label(self) -> &'static str {
-        match self {
-            Fault::Kill => "SIGKILL",
-            Fault::PowerCut(_) => "power cut",
-            Fault::SiteLoss { .. } => "site loss",
-            Fault::SourceLoss { .. } => "source loss",
-            Fault::NodeLoss { .. } => "node loss",
-            Fault::ClusterLoss { .. } => "cluster loss",
+        match (self.cause, self.scope) {
+            (Cause::Kill, _) => "SIGKILL",
+            (Cause::PowerCut(_), Scope::Node) => "power cut",
+            (Cause::PowerCut(_), Scope::Site) => "site loss",
+            (Cause::PowerCut(_), Scope::All) => "cluster loss",
         }
     }
-}
 
-/// Of two nodes the one that is left takes itself for cut off, and serves nobody.
-fn of_cluster(nodes: u32, leaves: Leaves) -> Vec<Fault> {
-    let one = (nodes >= NODES_WITHOUT_ONE_MIN).then_some(Fault::NodeLoss { leaves });
-    let all = Fault::ClusterLoss { leaves };
-    one.into_iter().chain([all]).collect()
-}
-
-/// Whether semi-sync waits for more replicas than stand beside the source, and does not fall back
-/// to asynchronous before the power goes.
-fn is_received_elsewhere(mode: &ModeSpec, sites: &[String]) -> bool {
-    let Mode::Semisync {
-        wait_for, timeout, ..
-    } = mode.mode
-    else {
-        return false;
-    };
-    let stand = nodes::sites_of(sites, mode.nodes);
-    let beside = stand.iter().skip(1).filter(|site| **site == stand[0]);
-    wait_for as usize > beside.count() && timeout >= ALONE_MIN
-}
-
-/// A mirror's head, or a semi-synchronous source, that waits for so long before it goes on alone
-/// has lost its power by then.
-const ALONE_MIN: Duration = Duration::from_secs(2);
-
-/// Copies of a volume in the site that has most of them.
-fn most_in_one_site(mode: &ModeSpec, sites: &[String]) -> usize {
-    let stand = nodes::sites_of(sites, mode.nodes);
-    let in_one_site = |site| stand.iter().filter(|other| *other == site).count();
-    stand.iter().map(in_one_site).max().unwrap_or(0)
+    /// What a power cut leaves; `None` of another fault.
+    pub fn leaves(self) -> Option<Leaves> {
+        match self.cause {
+            Cause::Kill => None,
+            Cause::PowerCut(leaves) => Some(leaves),
+        }
+    }
 }
 
 /// What a power cut leaves of writes that were never flushed: [`PowerCut`] without its seed.
@@ -153,6 +187,13 @@ impl Leaves {
         let mut all = Leaves::ALL.iter();
         all.find(|(known, _)| *known == name)
             .map(|(_, leaves)| *leaves)
+    }
+
+    /// Its name on a command line; empty of a size that no command line takes.
+    pub fn name(self) -> &'static str {
+        let mut all = Leaves::ALL.iter();
+        all.find(|(_, known)| *known == self)
+            .map_or("", |(name, _)| name)
     }
 
     /// A cut of this kind; `seed` is of what it draws by chance.
@@ -196,36 +237,20 @@ impl Durability {
         } = self;
         format!("flush_log {flush_log}, sync_binlog {sync_binlog}")
     }
-
-    /// Whether every acknowledged commit must be there after the fault, in the table and in the
-    /// binary log.
-    ///
-    /// Both logs must be flushed: a commit that recovery finds in the redo log alone, prepared
-    /// only, is rolled back.
-    pub fn promises(self, fault: Fault) -> bool {
-        match fault {
-            Fault::Kill => self.flush_log > 0,
-            Fault::PowerCut(_) => self == Durability::STRICT,
-            Fault::SiteLoss { is_covered, .. } => is_covered && self == Durability::STRICT,
-            // Replicas are not lost: what they have received does not hang on what is flushed.
-            Fault::SourceLoss { is_covered, .. } => is_covered,
-            // All nodes have received what one of them acknowledged.
-            Fault::NodeLoss { .. } => true,
-            // What none of them had flushed is nowhere any more.
-            Fault::ClusterLoss { .. } => self == Durability::STRICT,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::mode::Ack;
+    use crate::study::mode::{Ack, WhenShort};
+
+    const NOTHING: Leaves = Leaves::Nothing;
 
     #[test]
     fn every_cut_has_a_name_and_its_seed() {
         for (name, leaves) in Leaves::ALL {
             assert_eq!(Leaves::named(name), Some(leaves));
+            assert_eq!(leaves.name(), name);
         }
         assert_eq!(Leaves::named("drop"), None);
         let torn = PowerCut::Torn {
@@ -237,9 +262,31 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_covered_by_copies_beyond_it() {
+    fn faults_of_older_records_are_read() {
+        let read = |text: &str| serde_json::from_str::<Fault>(text).expect("a fault");
+        let of = |scope| Fault::power_cut(NOTHING, scope);
+        let covered = r#"{"leaves":"nothing","is_covered":true}"#;
+        assert_eq!(read(r#""kill""#), Fault::KILL);
+        assert_eq!(read(r#"{"power-cut":"nothing"}"#), of(Scope::Node));
+        let (site, source) = ("site-loss", "source-loss");
+        for name in [site, source] {
+            assert_eq!(read(&format!("{{\"{name}\":{covered}}}")), of(Scope::Site));
+        }
+        let torn = r#"{"node-loss":{"leaves":{"torn":512}}}"#;
+        let fault = Fault::power_cut(Leaves::Torn(512), Scope::Node);
+        assert_eq!(read(torn), fault);
+        let cluster = r#"{"cluster-loss":{"leaves":"nothing"}}"#;
+        assert_eq!(read(cluster), of(Scope::All));
+        for fault in [Fault::KILL, fault, of(Scope::Site), of(Scope::All)] {
+            let text = serde_json::to_string(&fault).expect("plain");
+            assert_eq!(read(&text), fault, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mode_has_the_faults_that_taking_over_is_built_for() {
         let sites = ["a", "b", "c"].map(str::to_owned);
-        let of = |mode, nodes| {
+        let in_sites = |sites: &[String], mode, nodes| {
             let spec = ModeSpec {
                 label: "x".into(),
                 server: "mysql".into(),
@@ -258,81 +305,34 @@ mod tests {
                 tls: None,
                 price_usd_per_hour: None,
             };
-            Fault::of_power(&spec, &sites, Leaves::Nothing)
+            let faults = Fault::of_power(&spec, sites, NOTHING)?;
+            Ok::<_, String>(faults.iter().map(|fault| fault.scope).collect::<Vec<_>>())
         };
-        let mirror = |timeout_s| Mode::Mirror {
+        let of = |mode, nodes| in_sites(&sites, mode, nodes);
+        let mirror = Mode::Mirror {
             ack: Ack::Write,
             when_short: WhenShort::Degrade,
-            timeout: Duration::from_secs(timeout_s),
+            timeout: Duration::from_secs(6),
         };
         let quorum = |write_quorum| Mode::Quorum {
             copies: 6,
             write_quorum,
             ack: Ack::Write,
         };
-        let loss = |is_covered| {
-            let leaves = Leaves::Nothing;
-            Ok(vec![Fault::SiteLoss { leaves, is_covered }])
-        };
+        assert_eq!(of(Mode::Single, 1), Ok(vec![Scope::Node]));
+        assert_eq!(of(Mode::Async, 3), Ok(vec![Scope::Site]));
+        assert_eq!(of(mirror, 2), Ok(vec![Scope::Site]));
+        assert!(
+            in_sites(&sites[..1], Mode::Async, 2).is_err(),
+            "nobody elsewhere"
+        );
+        assert_eq!(of(quorum(2), 6), Ok(vec![Scope::Site]));
         // Two copies stand in each site.
-        assert_eq!(of(quorum(3), 6), loss(true));
-        assert_eq!(of(quorum(2), 6), loss(false));
         let refused = of(quorum(5), 6).unwrap_err();
         assert!(refused.contains("can leave 4 of 6 copies"), "{refused}");
-        assert_eq!(of(mirror(6), 2), loss(true));
-        assert_eq!(of(mirror(1), 2), loss(false));
-        let cut = Fault::PowerCut(Leaves::Nothing);
-        assert_eq!(of(Mode::Single, 1), Ok(vec![cut]));
-        let loss = |is_covered| {
-            let leaves = Leaves::Nothing;
-            Ok(vec![Fault::SourceLoss { leaves, is_covered }])
-        };
-        let semisync = |wait_for, timeout_s| Mode::Semisync {
-            wait_for,
-            wait_point: crate::study::WaitPoint::AfterSync,
-            timeout: Duration::from_secs(timeout_s),
-        };
-        assert_eq!(of(Mode::Async, 3), loss(false));
-        assert_eq!(of(semisync(1, 10), 3), loss(true));
-        assert_eq!(of(semisync(1, 1), 3), loss(false), "asynchronous meanwhile");
-        // The fourth node stands beside the first.
-        assert_eq!(of(semisync(1, 10), 4), loss(false));
-        assert_eq!(of(semisync(2, 10), 4), loss(true));
-        let leaves = Leaves::Nothing;
-        let (one, all) = (Fault::NodeLoss { leaves }, Fault::ClusterLoss { leaves });
-        assert_eq!(of(Mode::Galera, 3), Ok(vec![one, all]));
-        assert_eq!(of(Mode::Galera, 2), Ok(vec![all]), "one is no majority");
+        assert_eq!(of(Mode::Galera, 3), Ok(vec![Scope::Node, Scope::All]));
+        assert_eq!(of(Mode::Galera, 2), Ok(vec![Scope::All]), "no majority");
         let consistency = crate::study::Consistency::Eventual;
         assert_eq!(of(Mode::Group { consistency }, 3), Ok(vec![]));
-    }
-
-    #[test]
-    fn what_all_nodes_received_is_lost_with_all_of_them_only() {
-        let leaves = Leaves::Nothing;
-        let (one, all) = (Fault::NodeLoss { leaves }, Fault::ClusterLoss { leaves });
-        for durability in [Durability::STRICT, Durability::LOOSE] {
-            assert!(durability.promises(one), "{durability:?}");
-        }
-        assert!(Durability::STRICT.promises(all) && !Durability::LOOSE.promises(all));
-    }
-
-    #[test]
-    fn only_the_strictest_settings_promise_to_survive_a_power_cut() {
-        let cut = Fault::PowerCut(Leaves::Nothing);
-        let with = |flush_log, sync_binlog| Durability {
-            flush_log,
-            sync_binlog,
-        };
-        assert!(Durability::STRICT.promises(cut) && Durability::STRICT.promises(Fault::Kill));
-        assert!(!Durability::LOOSE.promises(cut) && Durability::LOOSE.promises(Fault::Kill));
-        assert!(!with(1, 0).promises(cut) && !with(1, 100).promises(cut));
-        let site_loss = |is_covered| Fault::SiteLoss {
-            leaves: Leaves::Nothing,
-            is_covered,
-        };
-        assert!(Durability::STRICT.promises(site_loss(true)));
-        assert!(!Durability::STRICT.promises(site_loss(false)));
-        assert!(!Durability::LOOSE.promises(site_loss(true)));
-        assert!(!with(2, 1).promises(cut) && !with(0, 1).promises(Fault::Kill));
     }
 }

@@ -78,6 +78,10 @@ pub struct Study {
     /// Labels of the modes that power is cut of; empty for all.
     #[serde(default)]
     pub power_cut_modes: Vec<String>,
+    /// Faults that are injected so often in each of those modes; empty for what the loss of power
+    /// can do to each, nothing left of what was not flushed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
     /// Whether each window has TCP handshakes between client and server before and after it. With
     /// somebody else's servers it always has.
     #[serde(default)]
@@ -106,12 +110,15 @@ impl Study {
         }
     }
 
-    /// What befalls a mode after the last round, each of these as often as `power_cuts` says.
-    pub fn losses(&self, spec: &ModeSpec) -> Vec<Fault> {
+    /// Faults injected in a mode after the last round, each as often as `power_cuts` says.
+    pub fn faults_of(&self, spec: &ModeSpec) -> Vec<Fault> {
         let names = &self.power_cut_modes;
         let is_meant = names.is_empty() || names.contains(&spec.label);
         if self.power_cuts == 0 || !is_meant {
             return vec![];
+        }
+        if !self.faults.is_empty() {
+            return self.faults.clone();
         }
         Fault::of_power(spec, &self.sites, Leaves::Nothing).unwrap_or_default()
     }

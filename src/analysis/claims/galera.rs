@@ -9,7 +9,7 @@ use crate::analysis::effects::Effects;
 use crate::analysis::summary::{ModeToll, Value};
 use crate::record::counter;
 use crate::study::articles;
-use crate::study::fault::Fault;
+use crate::study::fault::{Cause, Scope};
 
 const KEY: &str = "gmo-galera-2022";
 const DEFAULT: &str = "default";
@@ -146,14 +146,14 @@ fn change_nothing(cells: Cells) -> Finding {
 /// shows nothing: the moments were drawn.
 fn outlives_one_node_only(tolls: &[ModeToll]) -> Finding {
     let of_cluster = |toll: &&ModeToll| {
-        let fault = toll.toll.fault;
-        matches!(fault, Fault::NodeLoss { .. } | Fault::ClusterLoss { .. })
+        let is_cut = matches!(toll.toll.fault.cause, Cause::PowerCut(_));
+        toll.mode == "galera" && is_cut
     };
     let tolls: Vec<&ModeToll> = tolls.iter().filter(of_cluster).collect();
     let lost = |is_all: bool| {
         let is_it = |of: &&&ModeToll| {
             let is_telling = of.toll.durability.flush_log == 2 && of.toll.acknowledged > 0;
-            is_telling && matches!(of.toll.fault, Fault::ClusterLoss { .. }) == is_all
+            is_telling && (of.toll.fault.scope == Scope::All) == is_all
         };
         let each: Vec<usize> = tolls.iter().filter(is_it).map(|of| of.toll.lost).collect();
         (!each.is_empty()).then(|| each.iter().sum::<usize>())
@@ -163,7 +163,10 @@ fn outlives_one_node_only(tolls: &[ModeToll]) -> Finding {
             "with flush_log_at_trx_commit=2 the loss of one node and of all was not tried",
         );
     };
-    let unread: usize = tolls.iter().map(|of| of.toll.no_start).sum();
+    let unread = tolls
+        .iter()
+        .map(|of| of.toll.no_start + of.toll.unread.len());
+    let unread: usize = unread.sum();
     let verdict = match (with_one, with_all) {
         // What was not read is counted as lost.
         _ if unread > 0 => Verdict::Undecided,

@@ -5,8 +5,9 @@ use super::{
     CellSummary, Figure, Finding, Material, ModeToll, Said, Verdict, each_above, range, ratio,
     unseen,
 };
+use crate::analysis::promise::Reason;
 use crate::record::ServerFacts;
-use crate::study::fault::Fault;
+use crate::study::fault::Scope;
 
 /// The version that brought group commit of the binary log.
 const GROUP_COMMIT_SINCE: [u32; 2] = [5, 6];
@@ -249,14 +250,7 @@ fn loses_agreement(tolls: &[ModeToll]) -> (Verdict, String) {
     // Both logs are looked at only where all else was flushed and is still there.
     let is_telling = |toll: &&ModeToll| {
         let strict = toll.toll.durability.flush_log == 1 && toll.toll.apart().is_some();
-        strict
-            && !matches!(
-                toll.toll.fault,
-                Fault::SiteLoss {
-                    is_covered: false,
-                    ..
-                }
-            )
+        strict && toll.toll.promise.reason != Reason::HeldInOneSite
     };
     let tolls: Vec<&ModeToll> = tolls.iter().filter(is_telling).collect();
     if tolls.is_empty() {
@@ -289,7 +283,9 @@ fn loses_agreement(tolls: &[ModeToll]) -> (Verdict, String) {
 /// the same losses, lost something.
 fn semisync_makes_safe(rows: &[Row], tolls: &[ModeToll]) -> Finding {
     let is_loss = |toll: &&ModeToll| {
-        matches!(toll.toll.fault, Fault::SourceLoss { .. }) && toll.toll.durability.sync_binlog == 0
+        let is_of_source = ["async", "semisync"].contains(&toll.mode.as_str());
+        let is_of_site = toll.toll.fault.scope == Scope::Site;
+        is_of_source && is_of_site && toll.toll.durability.sync_binlog == 0
     };
     let tolls: Vec<&ModeToll> = tolls.iter().filter(is_loss).collect();
     let lost = |mode: &str| {

@@ -11,8 +11,8 @@ use super::Verdict::{self, Confirmed, Contradicted, Undecided};
 use crate::analysis::example::{at_the_far_end, group_commit};
 use crate::analysis::{Summary, summarise};
 use crate::record::store::Record;
-use crate::record::trial::{Cut, Series};
-use crate::study::fault::{Durability, Fault, Leaves};
+use crate::record::trial::{Series, Trial};
+use crate::study::fault::{Durability, Fault, Leaves, Scope};
 use crate::study::{Mode, WaitPoint};
 
 fn verdicts(summary: &Summary) -> Vec<Verdict> {
@@ -163,18 +163,18 @@ fn with_cuts(apart: impl Fn(&str) -> u64) -> Record {
     let mut record = group_commit();
     for (mode, spec) in record.header.study.modes.iter().enumerate() {
         let sync_binlog = spec.variables.get("sync_binlog").map(String::as_str);
-        let cut = Cut {
+        let cut = Trial {
             present: (0..apart(&spec.label)).collect(),
             logged: Some([].into()),
-            ..Cut::default()
+            ..Trial::default()
         };
         let series = Series {
             durability: Durability {
                 flush_log: 1,
                 sync_binlog: u32::from(sync_binlog != Some("0")),
             },
-            fault: Fault::PowerCut(Leaves::Nothing),
-            cuts: vec![cut],
+            fault: Fault::power_cut(Leaves::Nothing, Scope::Node),
+            trials: vec![cut],
         };
         record.series.insert(mode, vec![series]);
     }
@@ -219,16 +219,13 @@ fn with_lost_sources(semisync: u64, asynchronous: u64) -> Record {
     ];
     for (index, (mode, lost)) in modes.into_iter().enumerate() {
         record.header.study.modes[index].mode = mode;
-        let mut cut = Cut::default();
+        let mut cut = Trial::default();
         cut.outcomes.acknowledged = (0..100).collect();
         cut.present = (lost..100).collect();
         let series = Series {
             durability: Durability::LOOSE,
-            fault: Fault::SourceLoss {
-                leaves: Leaves::Nothing,
-                is_covered: index == 1,
-            },
-            cuts: vec![cut],
+            fault: Fault::power_cut(Leaves::Nothing, Scope::Site),
+            trials: vec![cut],
         };
         record.series.insert(index, vec![series]);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::copies::Ticket;
 use super::counters::{LATE_BOUND_US, VolumeCounters};
 use super::pace::{Kind, Pace};
-use super::store::{CutReport, Epoch, Store, WriteNumber};
+use super::store::{CutReport, Epoch, Store};
 use crate::study::disk::{Disk, PowerCut};
 use member::Member;
 
@@ -61,10 +61,10 @@ struct UnderWay<R> {
 /// What is left to do when the time has come.
 enum Work<R> {
     Read(Vec<u8>, R),
+    /// In the store only when it is answered: no flush that begins before covers it.
     Write {
-        bytes: u32,
-        /// Without a write cache: this becomes durable.
-        hardens: Option<WriteNumber>,
+        offset: u64,
+        data: Vec<u8>,
         reply: R,
     },
     Flush(Epoch, R),
@@ -144,9 +144,18 @@ impl<R> Engine<R> {
     /// later. Nothing is said to copies any more, or heard from them.
     pub fn freeze(&mut self) -> Vec<(R, Answer)> {
         self.is_frozen = true;
-        for request in std::mem::take(&mut self.under_way) {
+        let under_way = std::mem::take(&mut self.under_way).into_sorted_vec();
+        // The one due first is the greatest.
+        for request in under_way.into_iter().rev() {
             match request.work {
-                Work::Read(_, reply) | Work::Write { reply, .. } | Work::Flush(_, reply) => {
+                Work::Read(_, reply) | Work::Flush(_, reply) => self.fail(reply),
+                // It may have reached the disk: the cut decides.
+                Work::Write {
+                    offset,
+                    data,
+                    reply,
+                } => {
+                    self.store.write(offset, &data);
                     self.fail(reply);
                 }
                 Work::Own(..) => (),
@@ -170,6 +179,9 @@ impl<R> Engine<R> {
     /// Takes a request to a volume without copies, or a read.
     fn take(&mut self, now: Duration, request: Request, reply: R) {
         let due = self.due(now, &request);
+        if let (Request::Write { offset, data }, true) = (&request, due <= now) {
+            return self.written(*offset, data, reply, Duration::ZERO);
+        }
         let work = self.begin(request, reply);
         let request = self.under_way(now, due, work);
         if due <= now {
@@ -236,14 +248,11 @@ impl<R> Engine<R> {
                 self.store.read(offset, &mut data);
                 Work::Read(data, reply)
             }
-            Request::Write { offset, data } => {
-                let number = self.store.write(offset, data);
-                Work::Write {
-                    bytes: data.len() as u32,
-                    hardens: (!self.disk.write_cache).then_some(number),
-                    reply,
-                }
-            }
+            Request::Write { offset, data } => Work::Write {
+                offset,
+                data: data.to_vec(),
+                reply,
+            },
             Request::Flush => Work::Flush(self.store.seal(), reply),
         }
     }
@@ -256,16 +265,10 @@ impl<R> Engine<R> {
                 (reply, Answer::Data(data))
             }
             Work::Write {
-                bytes,
-                hardens,
+                offset,
+                data,
                 reply,
-            } => {
-                if let Some(number) = hardens {
-                    self.store.harden_write(number);
-                }
-                self.count(Kind::Write, bytes.into(), took);
-                (reply, Answer::Written(bytes))
-            }
+            } => return self.written(offset, &data, reply, took),
             Work::Flush(epoch, reply) => {
                 self.store.harden(epoch);
                 self.count(Kind::Flush, 0, took);
@@ -274,6 +277,17 @@ impl<R> Engine<R> {
             Work::Own(ticket, kind) => return self.own_over(now, ticket, kind, took),
         };
         self.answers.push((reply, answer));
+    }
+
+    /// A write's time is over: it is done, and without a write cache durable.
+    fn written(&mut self, offset: u64, data: &[u8], reply: R, took: Duration) {
+        let number = self.store.write(offset, data);
+        if !self.disk.write_cache {
+            self.store.harden_write(number);
+        }
+        self.count(Kind::Write, data.len() as u64, took);
+        self.answers
+            .push((reply, Answer::Written(data.len() as u32)));
     }
 
     fn fail(&mut self, reply: R) {
@@ -448,13 +462,41 @@ mod tests {
         assert_eq!(first_byte(&mut engine), 0);
     }
 
+    /// A flush covers what was answered before it began, as a disk's does.
+    #[test]
+    fn a_flush_does_not_cover_a_write_in_flight() {
+        let mut engine = engine(slow());
+        engine.submit(ms(0), write(0, b"x"), 1);
+        // The flush begins while the write is on its way; both are answered.
+        engine.submit(ms(1), Request::Flush, 2);
+        let both = [(1, Answer::Written(1)), (2, Answer::Flushed)];
+        assert_eq!(engine.release(ms(6), ms(6)), both);
+        assert_eq!(first_byte(&mut engine), b'x');
+        engine.freeze();
+        engine.cut(PowerCut::DropAll);
+        assert_eq!(first_byte(&mut engine), 0);
+    }
+
+    #[test]
+    fn a_write_in_flight_at_the_cut_may_be_there_or_not() {
+        for (cut, left) in [(PowerCut::DropAll, 0), (PowerCut::KeepAll, b'x')] {
+            let mut engine = engine(slow());
+            engine.submit(ms(0), write(0, b"x"), 1);
+            assert_eq!(engine.freeze(), [(1, Answer::Failed)]);
+            let report = engine.cut(cut);
+            assert_eq!(report.kept.writes + report.dropped.writes, 1);
+            assert_eq!(first_byte(&mut engine), left);
+        }
+    }
+
     #[test]
     fn a_flush_that_was_answered_holds() {
         let mut engine = engine(slow());
         engine.submit(ms(0), write(0, b"x"), 1);
-        engine.submit(ms(0), Request::Flush, 2);
-        assert_eq!(engine.release(ms(5), ms(5)).len(), 2);
-        engine.submit(ms(6), write(0, b"y"), 3);
+        assert_eq!(engine.release(ms(2), ms(2)).len(), 1);
+        engine.submit(ms(2), Request::Flush, 2);
+        assert_eq!(engine.release(ms(7), ms(7)).len(), 1);
+        engine.submit(ms(8), write(0, b"y"), 3);
         engine.freeze();
         engine.cut(PowerCut::DropAll);
         assert_eq!(first_byte(&mut engine), b'x');

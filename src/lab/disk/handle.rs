@@ -29,14 +29,17 @@ use super::process::Process;
 use super::replica::COPY_PORT;
 use super::store::CutReport;
 use super::wire::{Opening, Reply, Request};
-use crate::error::{Error, Result, Tried};
+use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::link::median;
+use crate::lab::link::realtime::now_ns;
 use crate::lab::node::Place;
 use crate::study::disk::{Disk, ImagePlace, PowerCut};
 
 /// How long those who use the file system may take to go after they were told, or killed.
 const UNMOUNT_LIMIT: Duration = Duration::from_secs(10);
-/// The same when nobody waits for the result.
+/// Power that fails on several disks at once fails so long after they are told.
+const FREEZE_AHEAD: Duration = Duration::from_millis(20);
+/// As [`UNMOUNT_LIMIT`], when nobody waits for the result.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 
 /// A volume to be started.
@@ -205,6 +208,36 @@ impl Volume {
     /// A breakdown if the volume has ended.
     pub fn freeze(&self) -> Result<()> {
         self.tell("cut the power", &Request::Freeze)
+    }
+
+    /// As [`Volume::freeze`], of several at one moment. How late each of them was, in µs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn freeze_all(volumes: &[&Volume]) -> Result<Vec<u64>> {
+        let at_ns = now_ns() + FREEZE_AHEAD.as_nanos() as u64;
+        std::thread::scope(|scope| {
+            let freeze = |volume| scope.spawn(move || Volume::freeze_at(volume, at_ns));
+            let freezing: Vec<_> = volumes.iter().map(|volume| freeze(*volume)).collect();
+            let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<u64>>| {
+                let none = |_| Err(breakdown("cut the power", "a thread has panicked"));
+                thread.join().unwrap_or_else(none)
+            };
+            freezing.into_iter().map(ended).collect()
+        })
+    }
+
+    /// At that time of the machine's monotonic clock, which all processes share, in ns.
+    fn freeze_at(&self, at_ns: u64) -> Result<u64> {
+        let frozen_ns = self.ask(
+            "cut the power",
+            &Request::FreezeAt(at_ns),
+            |reply| match reply {
+                Reply::Frozen(frozen_ns) => Ok(frozen_ns),
+                other => Err(other),
+            },
+        )?;
+        Ok(frozen_ns.saturating_sub(at_ns) / 1_000)
     }
 
     /// Cuts the power, if [`Volume::freeze`] has not, decides what survives, and mounts that: the

@@ -26,7 +26,7 @@ use super::replica::Lead;
 use super::store::Store;
 use super::wire::{Opening, Reply, Request};
 use crate::error::{Result, Tried};
-use crate::lab::link::realtime::cpu_ns;
+use crate::lab::link::realtime::{cpu_ns, now_ns};
 
 /// How long a file that was let go of may take to go. The kernel does it at once, unless somebody
 /// else has the loop device open.
@@ -116,6 +116,13 @@ impl Volume {
             Request::Freeze => {
                 self.desk()?.freeze();
                 Ok(Reply::Done)
+            }
+            Request::FreezeAt(at_ns) => {
+                let desk = self.desk()?;
+                let left_ns = at_ns.saturating_sub(now_ns());
+                thread::sleep(Duration::from_nanos(left_ns));
+                desk.freeze();
+                Ok(Reply::Frozen(now_ns()))
             }
             Request::Cut(cut) => {
                 self.end_session()?;

@@ -30,6 +30,8 @@ pub enum Request {
     Counters,
     /// The power fails: whatever is not answered yet, and every further request, is an error.
     Freeze,
+    /// The same at that time of the machine's monotonic clock, in ns: so that several fail at once.
+    FreezeAt(u64),
     /// What the cut leaves becomes the image, as soon as the file served is let go of; in upkeep.
     Cut(PowerCut),
     /// Be the head of several copies.
@@ -65,6 +67,8 @@ pub enum Reply {
     Serving(RawFd),
     Done,
     Counters(VolumeCounters),
+    /// To `FreezeAt`: when the power had failed.
+    Frozen(u64),
     Cut(CutReport),
     Promised(Survey),
     Stands(Standing),

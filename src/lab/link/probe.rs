@@ -60,7 +60,7 @@ impl Probe {
         let mut unanswered_in_a_row = 0;
         for sequence in 0..count {
             let began = Instant::now();
-            let rtt = self.echo(to, sequence as u16).tried(tried)?;
+            let rtt = self.echo(to, sequence as u16, ECHO_TIMEOUT).tried(tried)?;
             unanswered_in_a_row = if rtt.is_some() {
                 0
             } else {
@@ -82,8 +82,17 @@ impl Probe {
         Ok(rtts_us)
     }
 
+    /// Whether an echo to a node is answered within that time.
+    ///
+    /// # Errors
+    /// A breakdown if it cannot be sent.
+    pub fn is_answered(&self, to: Ipv4Addr, within: Duration) -> Result<bool> {
+        let tried = || format!("probe the link from {} to {to}", self.from);
+        Ok(self.echo(to, 0, within).tried(tried)?.is_some())
+    }
+
     /// One round trip in µs; `None` if no answer came in time.
-    fn echo(&self, to: Ipv4Addr, sequence: u16) -> io::Result<Option<f64>> {
+    fn echo(&self, to: Ipv4Addr, sequence: u16, within: Duration) -> io::Result<Option<f64>> {
         let address = SockaddrIn::from(SocketAddrV4::new(to, 0));
         let packet = echo_request(self.identifier, sequence);
         let sent = clock_gettime(ClockId::CLOCK_REALTIME)?;
@@ -93,7 +102,7 @@ impl Probe {
             &address,
             MsgFlags::empty(),
         )?;
-        let deadline = Instant::now() + ECHO_TIMEOUT;
+        let deadline = Instant::now() + within;
         while Instant::now() < deadline {
             match receive(&self.socket) {
                 Ok((bytes, stamp)) if is_reply(&bytes, self.identifier, sequence) => {

@@ -2,9 +2,9 @@
 
 use super::super::lab::Lab;
 use super::super::options::Settings;
-use super::{READY_LIMIT, replication};
+use super::{Company, READY_LIMIT, replication};
 use crate::error::{Result, breakdown};
-use crate::lab::disk::copies::Terms;
+use crate::lab::disk::copies::{Change, Reach, Terms};
 use crate::lab::disk::replica::UNANSWERED_BYTES_MAX;
 use crate::lab::disk::{CopySet, Volume, VolumeSpec};
 use crate::study::mode::COPY_TIMEOUT;
@@ -79,4 +79,20 @@ pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
         lab.nodes[0].run(replication::DROP_OLD_LOGS)?;
     }
     Ok(())
+}
+
+/// What a mirror's head says of itself, and what befell it since it was last asked.
+pub fn company(lab: &Lab, writer: usize, before: Option<Company>) -> Result<Company> {
+    let standing = lab.volume(writer)?.standing()?;
+    let alone = Some(Reach::Alone);
+    let went = standing
+        .changes
+        .iter()
+        .filter(|change| matches!(change, Change::Reach { reach, .. } if Some(*reach) == alone));
+    // What befell it before the first look is another's matter.
+    let times = before.map_or(0, |before| before.times + went.count() as u64);
+    Ok(Company {
+        is_alone: standing.reach == alone,
+        times,
+    })
 }

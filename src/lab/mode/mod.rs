@@ -13,8 +13,8 @@ use super::lab::Lab;
 use super::node::pause;
 use super::options::Settings;
 use crate::error::{Result, breakdown};
-use crate::study::ModeSpec;
 use crate::study::mode::Family;
+use crate::study::{Mode, ModeSpec, WhenShort};
 
 /// How long a mode may take until it is ready.
 pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -117,4 +117,33 @@ pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool>
 /// Waits until replica `i` has applied all that it has received from a source that may be gone.
 pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     replication::apply_received(lab, i, limit)
+}
+
+/// Whether a source, or a volume's head, goes on without the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Company {
+    pub is_alone: bool,
+    /// How often it has, or how many commits it has acknowledged then: greater if it has again.
+    pub times: u64,
+}
+
+/// What the writer's own counters say of that; `None` where its mode never goes on alone. `before`
+/// is what it said when it was last asked, if it was.
+///
+/// # Errors
+/// A breakdown if it does not answer.
+pub fn company(
+    lab: &mut Lab,
+    writer: usize,
+    mode: &Mode,
+    before: Option<Company>,
+) -> Result<Option<Company>> {
+    match mode {
+        Mode::Semisync { .. } => replication::company(lab, writer).map(Some),
+        Mode::Mirror {
+            when_short: WhenShort::Degrade,
+            ..
+        } => copies::company(lab, writer, before).map(Some),
+        _ => Ok(None),
+    }
 }

@@ -9,7 +9,7 @@ use super::super::lab::Lab;
 use super::super::options::Settings;
 use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
-use super::READY_LIMIT;
+use super::{Company, READY_LIMIT};
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
 use crate::study::{Mode, ModeSpec};
@@ -193,6 +193,18 @@ fn wait_semisync_on(lab: &mut Lab, replicas: usize) -> Result<()> {
         let field = |name: &str| status.get(&format!("{prefix}_{name}")).cloned();
         let clients = field("clients").and_then(|text| text.parse::<usize>().ok());
         Ok(field("status").as_deref() == Some("ON") && clients >= Some(replicas))
+    })
+}
+
+/// What a semi-synchronous source says of itself. It is alone as soon as its status is off.
+pub fn company(lab: &mut Lab, writer: usize) -> Result<Company> {
+    let prefix = lab.program.dialect().word("semisync_status").to_owned();
+    let status = lab.nodes[writer].pairs(&format!("SHOW GLOBAL STATUS LIKE '{prefix}%'"))?;
+    let field = |name: &str| status.get(&format!("{prefix}_{name}"));
+    let count = |name| field(name).and_then(|text| text.parse::<u64>().ok());
+    Ok(Company {
+        is_alone: field("status").is_none_or(|status| status != "ON"),
+        times: count("no_tx").unwrap_or(0) + count("no_times").unwrap_or(0),
     })
 }
 

@@ -4,9 +4,9 @@ use std::process::{Command, Stdio};
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::record::trial::{Cut, Series};
+use crate::record::trial::{Series, Trial};
 use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
-use crate::study::fault::{Durability, Fault, Leaves};
+use crate::study::fault::{Durability, Fault, Leaves, Scope};
 use crate::study::{
     Disk, Disks, Distances, ImagePlace, Images, Mode, ModeSpec, Network, Study, Sweep,
     SysbenchLoad, Workload,
@@ -83,6 +83,7 @@ fn header() -> Header {
             tls: false,
             my_cnf: None,
             power_cuts: 2,
+            faults: vec![],
             power_cut_modes: vec![],
             handshakes: false,
             images: Some(Images {
@@ -255,28 +256,29 @@ fn what_was_kept_is_read_back() {
     let mut later = header();
     later.remarks.push("All nodes share one journal.".into());
     store.update_header(&later).unwrap();
-    let series = Series {
+    let trial = |number| Trial {
+        present: [number, 5].into(),
+        recovery: Duration::from_millis(900),
+        ..Trial::default()
+    };
+    let series = |fault, trials: Vec<Trial>| Series {
         durability: Durability::LOOSE,
-        fault: Fault::Kill,
-        cuts: vec![Cut {
-            present: [3, 5].into(),
-            recovery: Duration::from_millis(900),
-            ..Cut::default()
-        }],
+        fault,
+        trials,
     };
-    store.append_series(0, &series).unwrap();
-    assert!(store.append_series(0, &series).is_err(), "it has one");
-    let another = Series {
-        fault: Fault::NodeLoss {
-            leaves: Leaves::Nothing,
-        },
-        ..series.clone()
-    };
-    store.append_series(0, &another).unwrap();
-    assert!(store.append_series(0, &another).is_err(), "it has one");
+    let node = Fault::power_cut(Leaves::Nothing, Scope::Node);
+    for fault in [Fault::KILL, node] {
+        for number in 1..=2 {
+            let one = series(fault, vec![trial(number.into())]);
+            store.append_trial(0, number, &one).unwrap();
+            let again = store.append_trial(0, number, &one);
+            assert!(again.is_err(), "it has one");
+        }
+    }
+    let kept = [Fault::KILL, node].map(|fault| series(fault, vec![trial(1), trial(2)]));
     store.finish().unwrap();
     let record = Record::open(&path).unwrap();
-    assert_eq!(record.series, [(0, vec![series, another])].into());
+    assert_eq!(record.series, [(0, kept.to_vec())].into());
     assert_eq!(record.header, later);
     assert_eq!(record.measurements, [measurement(0, 0), measurement(0, 1)]);
     assert!(record.finished);
@@ -308,33 +310,57 @@ fn cells_join_a_record_that_is_being_written() {
     assert_eq!(connections, 5);
 }
 
-/// A mode had one series at most, and its index was the row's key.
+/// A mode's trials of one fault were one row; older still, a mode had one at most.
 #[test]
 fn a_series_of_an_older_record_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
     let mut store = Store::create(&path, &header()).unwrap();
     store.append(&measurement(0, 0)).unwrap();
-    let series = Series {
-        durability: Durability::STRICT,
-        fault: Fault::PowerCut(Leaves::Nothing),
-        cuts: vec![],
-    };
-    store.append_series(0, &series).unwrap();
     drop(store);
+    let older = r#"DROP TABLE trial;
+        CREATE TABLE series (mode INTEGER PRIMARY KEY, body TEXT NOT NULL);
+        INSERT INTO series VALUES (0, '{"durability":{"flush_log":1,"sync_binlog":1},
+          "fault":{"site-loss":{"leaves":"nothing","is_covered":true}},"cuts":[{
+            "outcomes":{"acknowledged":[1,2],"refused":[],"unanswered":[3]},"present":[1,2],
+            "logged":null,"vanished":[],"dropped_writes":7,"no_start":"not in 120 s",
+            "recovery":{"secs":1,"nanos":0}}]}');"#;
     let connection = Connection::open(&path).unwrap();
-    let fault = "SELECT fault FROM series";
-    let fault: String = connection.query_row(fault, [], |row| row.get(0)).unwrap();
-    assert_eq!(fault, "power-cut");
-    let older = "CREATE TABLE older (mode INTEGER PRIMARY KEY, body TEXT NOT NULL);
-                 INSERT INTO older SELECT mode, body FROM series;
-                 DROP TABLE series;
-                 ALTER TABLE older RENAME TO series;";
     connection.execute_batch(older).unwrap();
+    let record = Record::open(&path).unwrap();
+    let series = &record.series[&0][0];
+    let fault = Fault::power_cut(Leaves::Nothing, Scope::Site);
     assert_eq!(
-        Record::open(&path).unwrap().series,
-        [(0, vec![series])].into()
+        (series.durability, series.fault),
+        (Durability::STRICT, fault)
     );
+    let trial = &series.trials[0];
+    assert_eq!(trial.outcomes.acknowledged, [1, 2].into());
+    assert_eq!((trial.bite, trial.moment), (None, None), "not known");
+    assert_eq!(trial.unread.as_deref(), Some("not in 120 s"));
+}
+
+/// What a trial found is there whatever becomes of the next, and of the program.
+#[test]
+fn each_trial_is_in_the_record_as_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut store = Store::create(&path, &header()).unwrap();
+    for number in 1..=8 {
+        let one = Series {
+            durability: Durability::STRICT,
+            fault: Fault::KILL,
+            trials: vec![Trial::default()],
+        };
+        store.append_trial(0, number, &one).unwrap();
+        let record = Record::open(&path).unwrap();
+        assert_eq!(record.series[&0][0].trials.len(), number as usize);
+        assert!(!record.finished);
+    }
+    let connection = Connection::open(&path).unwrap();
+    let sql = "SELECT cause || ' ' || scope FROM trial WHERE number = 8";
+    let fault: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(fault, "kill node");
 }
 
 #[test]

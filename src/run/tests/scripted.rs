@@ -7,13 +7,16 @@ use std::time::Duration;
 use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
-use crate::record::trial::Series;
+use crate::record::trial::{Series, Trial};
 use crate::record::{Header, Host, Iteration, Lag, Measurement, Second};
-use crate::run::events::{Event, Events};
+use crate::run::events::{Event, Events, Step, TrialStep};
 use crate::run::order::Order;
 use crate::run::target::Target;
 use crate::run::window::{Accounts, NodeStatus, Reading};
 use crate::study::fault::{Durability, Fault};
+
+/// Trials of one fault, which each mode with power cuts has.
+pub const TRIALS: u32 = 2;
 
 /// What is to go wrong at a step, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,13 +224,27 @@ impl Target for Scripted {
         self.step("probe again")
     }
 
-    fn fault(&mut self, mode: usize, fault: Fault, _events: &dyn Events) -> Result<Series> {
-        self.step(&format!("fault in mode {mode}"))?;
-        Ok(Series {
-            durability: Durability::STRICT,
-            fault,
-            cuts: vec![],
-        })
+    fn inject_faults(
+        &mut self,
+        mode: usize,
+        tell: &mut dyn FnMut(TrialStep) -> Result<()>,
+    ) -> Result<()> {
+        for number in 1..=TRIALS {
+            tell(TrialStep::Begun(Step::Fault {
+                label: format!("mode {mode}"),
+                fault: Fault::KILL.label().to_owned(),
+                number,
+                of: TRIALS,
+            }))?;
+            self.step(&format!("fault in mode {mode}"))?;
+            let one = Series {
+                durability: Durability::STRICT,
+                fault: Fault::KILL,
+                trials: vec![Trial::default()],
+            };
+            tell(TrialStep::Ended { number, one: &one })?;
+        }
+        Ok(())
     }
 
     fn close(self, _events: &dyn Events) -> Result<()> {

@@ -55,11 +55,8 @@ fn study(
     read_file: &ReadFile<'_>,
 ) -> Study {
     let name = name(table, file);
-    let title = table
-        .get("title")
-        .and_then(|node| node.words())
-        .unwrap_or(&name)
-        .to_owned();
+    let title = table.get("title").and_then(|node| node.words());
+    let title = title.unwrap_or(&name).to_owned();
     let sites = sites(table);
     let modes = modes(table, capabilities, &sites, read_file);
     let is_of_endpoints = modes.iter().any(|spec| spec.mode == Mode::Endpoint);
@@ -101,6 +98,7 @@ fn study(
             .and_then(|node| my_cnf(&node, read_file)),
         images,
         power_cuts: cuts,
+        faults: vec![],
         power_cut_modes: cut_modes,
         handshakes: is_on(table, "handshakes"),
         sites,
@@ -181,9 +179,10 @@ fn power_cut_modes(table: &Table<'_>, modes: &[super::ModeSpec], sites: &[String
     }
     let chosen = quick::named(&node, modes);
     for spec in modes.iter().filter(|spec| chosen.contains(&spec.label)) {
-        let losses = Fault::of_power(spec, sites, Leaves::Nothing);
-        if losses.is_ok_and(|losses| losses.is_empty()) {
-            node.wrong(&format!("nobody could take over from {}", spec.label));
+        let faults = Fault::of_power(spec, sites, Leaves::Nothing);
+        if faults.is_ok_and(|faults| faults.is_empty()) {
+            let why = "what takes over from such a mode is not built yet";
+            node.wrong(&format!("{}: {why}", spec.label));
         }
     }
     chosen

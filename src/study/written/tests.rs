@@ -254,6 +254,7 @@ fn every_key_is_understood() {
         images: None,
         power_cuts: 0,
         power_cut_modes: [],
+        faults: [],
         handshakes: false,
         modes: [
             ModeSpec {

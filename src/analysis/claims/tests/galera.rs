@@ -7,11 +7,13 @@ use crate::analysis::effects::{Effect, Effects};
 use crate::analysis::example::articles::{about, galera};
 use crate::analysis::example::screened;
 use crate::analysis::interval::Estimate;
+use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
 use crate::analysis::summary::{CellSummary, ModeToll, Value};
 use crate::analysis::trial::toll;
-use crate::record::trial::{Cut, Series};
-use crate::study::fault::{Durability, Fault, Leaves};
+use crate::record::trial::{Series, Trial};
+use crate::study::Mode;
+use crate::study::fault::{Durability, Fault, Leaves, Scope};
 
 #[test]
 fn galera_as_published_contradicts_one_of_its_own_claims() {
@@ -202,6 +204,15 @@ fn updates_after_catching_up_are_told_of_too() {
 }
 
 /// A cluster that lost so many of a hundred commits with one node, and with all.
+fn terms(durability: Durability) -> Terms {
+    Terms {
+        mode: Mode::Galera,
+        sites: ["a", "b", "c"].map(String::from).into(),
+        durability,
+        has_binary_log: true,
+    }
+}
+
 fn fifth_claim(flush_log: u32, with_one: usize, with_all: usize) -> Claim {
     fifth_claim_unread(flush_log, with_one, with_all, None)
 }
@@ -215,28 +226,28 @@ fn fifth_claim_unread(
 ) -> Claim {
     let leaves = Leaves::Nothing;
     let of = |fault, lost: usize| {
-        let mut cut = Cut::default();
+        let mut cut = Trial::default();
         cut.outcomes.acknowledged = (0..100).collect();
         cut.present = (lost as u64..100).collect();
-        cut.no_start = no_start.map(str::to_owned);
+        cut.refused = no_start.map(str::to_owned);
         let series = Series {
             durability: Durability {
                 flush_log,
                 sync_binlog: 1,
             },
             fault,
-            cuts: vec![cut],
+            trials: vec![cut],
         };
         ModeToll {
             label: "default flush_log 2".to_owned(),
             server: "mariadb".to_owned(),
             mode: "galera".to_owned(),
-            toll: toll(&series),
+            toll: toll(&series, &terms(series.durability)),
         }
     };
     let tolls = [
-        of(Fault::NodeLoss { leaves }, with_one),
-        of(Fault::ClusterLoss { leaves }, with_all),
+        of(Fault::power_cut(leaves, Scope::Node), with_one),
+        of(Fault::power_cut(leaves, Scope::All), with_all),
     ];
     let cells = galera();
     let material = Material {
@@ -250,7 +261,7 @@ fn fifth_claim_unread(
 fn a_cluster_outlives_one_node_and_is_lost_with_all() {
     let claim = fifth_claim(2, 0, 7);
     assert_eq!(claim.verdict, Confirmed, "{claim:?}");
-    let parts = ["node loss 0 of 100 in 1", "cluster loss 7 of 100 in 1"];
+    let parts = ["power cut 0 of 100 in 1", "cluster loss 7 of 100 in 1"];
     for part in parts {
         assert!(claim.reason.contains(part), "{claim:?}");
     }

@@ -151,18 +151,21 @@ fn power_is_cut_of_the_modes_that_are_named() {
         let keys = format!("images = {{ place = \"memory\" }}\n{keys}");
         format!("{keys}\n{both}\n{}", with_mode("mysql", "group", ""))
     };
-    let losses = |study: &Study| {
-        let each = study.modes.iter().map(|spec| study.losses(spec).len());
+    let faults = |study: &Study| {
+        let each = study.modes.iter().map(|spec| study.faults_of(spec).len());
         each.collect::<Vec<usize>>()
     };
-    assert_eq!(losses(&meant(&study("power_cuts = 3"))), [2, 0]);
-    assert_eq!(losses(&meant(&study("power_cuts = 0"))), [0, 0]);
+    assert_eq!(faults(&meant(&study("power_cuts = 3"))), [2, 0]);
+    assert_eq!(faults(&meant(&study("power_cuts = 0"))), [0, 0]);
     let named = |label: &str| study(&format!("power_cuts = 3\npower_cut_modes = \"{label}\""));
-    assert_eq!(losses(&meant(&named("mariadb galera"))), [2, 0]);
+    assert_eq!(faults(&meant(&named("mariadb galera"))), [2, 0]);
     let mut other = meant(&named("mariadb galera"));
     other.power_cut_modes = vec!["another".to_owned()];
-    assert_eq!(losses(&other), [0, 0]);
-    assert!(mistakes(&named("mysql group")).contains("nobody could take over from mysql group"));
+    assert_eq!(faults(&other), [0, 0]);
+    assert!(
+        mistakes(&named("mysql group"))
+            .contains("mysql group: what takes over from such a mode is not built")
+    );
     assert!(mistakes(&named("mysql")).contains("must be one of"));
     let alone = study("power_cut_modes = \"mariadb galera\"");
     assert!(mistakes(&alone).contains("give power_cuts too"));
