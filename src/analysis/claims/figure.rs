@@ -161,7 +161,10 @@ fn median(cell: &CellSummary, quantity: &Quantity) -> Option<f64> {
         Quantity::CpuWriter => cell.cpu_us_per_commit.writer,
         Quantity::CpuFront => cell.cpu_us_per_commit.front,
         Quantity::CpuReplicas => cpu_of_replicas(cell),
-        Quantity::BytesBetween => cell.bytes_per_commit.replication,
+        Quantity::BytesBetween => cell
+            .bytes_per_commit
+            .replication
+            .filter(|bytes| *bytes > 0.0),
         Quantity::CatchUp => catch_up_s(cell),
         Quantity::FlushesWriter => cell.flushes_per_commit.writer,
         Quantity::ReadsWriter => cell.reads_per_commit.writer,

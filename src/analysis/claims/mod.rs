@@ -113,7 +113,7 @@ fn claim(points: Points, material: &Material, row: &articles::Claim) -> Claim {
     let verdicts: Vec<Verdict> = parts.iter().map(|part| part.verdict).collect();
     let verdict = Verdict::of_parts(&verdicts);
     let beside = row.beside.iter();
-    let beside = beside.flat_map(|compared| rule::compared(points, compared));
+    let beside = beside.flat_map(|compared| rule::compared(points, compared, false));
     let figures = parts.iter().flat_map(|part| part.figures.clone());
     Claim {
         claim: row.text.clone(),

@@ -273,8 +273,12 @@ impl Bound<'_> {
 
     fn too_few(&self, cases: &[Case]) -> Option<String> {
         let there = cases.iter().filter(|case| case.verdict.is_some()).count();
-        let least = self.part.least.max(1);
-        (there < least).then(|| format!("measured at {there} of the {least} points that it takes"))
+        let least = self.part.least;
+        let said = format!("measured at {there} of the {least} points that it takes");
+        match cases.is_empty() {
+            true => Some("open: nothing of it was measured".to_owned()),
+            false => (there < least).then_some(said),
+        }
     }
 }
 
@@ -333,14 +337,24 @@ fn alone(
     tell::figure(what, unit, value)
 }
 
-/// Figures of all points that a comparison names, each held against its pair.
-pub fn compared(points: Points, compared: &Compared) -> Vec<Figure> {
+/// Figures of all points that a comparison names, each held against its pair; `is_brief`: called
+/// by what tells them from each other.
+pub fn compared(points: Points, compared: &Compared, is_brief: bool) -> Vec<Figure> {
     let all = points.measured(&compared.of);
     let differ = axes(&compared.differ);
     let of = |cell: &&CellSummary| match &compared.over {
         Some(over) => {
             let over = points.partner(&cell.point, over, &differ)?;
-            ratio(cell, over, &compared.figure, &all)
+            let figure = ratio(cell, over, &compared.figure, &all)?;
+            let what = match all.iter().all(|other| other.workload == cell.workload) {
+                true => tell::pair(cell, over, &all),
+                false => format!("{}, {}", cell.workload, tell::pair(cell, over, &all)),
+            };
+            Some(if is_brief {
+                Figure { what, ..figure }
+            } else {
+                figure
+            })
         }
         None => alone(points, cell, &compared.figure, &all),
     };

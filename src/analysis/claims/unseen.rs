@@ -79,7 +79,7 @@ fn each(
 
 /// One sentence if any of the pairs was measured with intervals.
 fn ratios(points: Points, say: &str, pairs: &[Compared]) -> Option<String> {
-    let figures = pairs.iter().flat_map(|pair| compared(points, pair));
+    let figures = pairs.iter().flat_map(|pair| compared(points, pair, true));
     let said = figures.map(|figure| format!("{} {}", figure.what, figure.in_words()));
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| format!("{say}: {}.", said.join(", ")))
@@ -144,11 +144,14 @@ fn moved(points: Points, of: &str, by: &[Mover]) -> Option<String> {
 /// By the pair that this point is one of, or that differs from it in nothing else.
 fn gain(points: Points, own: &CellSummary, mover: &Mover) -> Option<Figure> {
     let differ = axes(&mover.differ);
-    let is_own = |less: &&&CellSummary| less.point == own.point;
     let rest = own.point.without(&differ);
+    let is_of_own = |less: &&&CellSummary| {
+        less.point.row == own.point.row && less.point.without(&differ) == rest
+    };
     let less = points.measured(&mover.less);
-    let alike = less.iter().find(|less| less.point.without(&differ) == rest);
-    let less = less.iter().find(is_own).or(alike)?;
+    let is_own = less.iter().find(|less| less.point == own.point);
+    // The next fewer, for studies name less before more.
+    let less = is_own.or_else(|| less.iter().rfind(is_of_own))?;
     let more = points.partner(&less.point, &mover.more, &differ)?;
     let both = (
         measured(more, &Quantity::Throughput)?,
