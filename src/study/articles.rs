@@ -522,7 +522,7 @@ mod tests {
         assert!(wrong("[points.a]\nlike = 'b'").contains("no such selection"));
         assert!(wrong("[points.a]\nlike = 'a'").contains("like itself"));
         assert!(
-            wrong("[points.a]\nmode_s = 'b'").contains("line 6"),
+            wrong("[points.a]\nmode_s = 'b'").contains("line 7"),
             "{}",
             wrong("[points.a]\nmode_s = 'b'")
         );
