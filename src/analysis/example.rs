@@ -20,7 +20,7 @@ use crate::study::{
 };
 
 pub use disks::{anatomy_points, flush, slow_at};
-pub use group_commit::{at_the_far_end, group_commit};
+pub use group_commit::group_commit;
 pub use ladder::{CLIMBER, laddered};
 pub use screen::{ALONE, TOGETHER, screened};
 

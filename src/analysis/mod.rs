@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use crate::record::LabFacts;
 use crate::record::store::Record;
 use crate::record::trial::Series;
+use crate::study::articles;
 use promise::Terms;
 use summary::{CellSummary, LabSummary, ModeToll, Overridden};
 
@@ -47,15 +48,15 @@ pub fn summarise(record: &Record) -> Summary {
     let anatomy = anatomy::summarise(record);
     let effects = effects::summarise(record);
     let material = claims::Material {
-        servers: &header.servers,
         cells: &cells,
         tolls: &tolls,
         anatomy: &anatomy,
         effects: &effects,
         is_quick: study.is_quick,
     };
-    let judged = study.article.as_deref();
-    let judged = judged.and_then(|key| claims::judge(key, &material));
+    // There may be no such article any more: the record may be older.
+    let asked = study.article.as_deref().and_then(articles::article);
+    let judged = asked.map(|article| claims::judge(&article, &material));
     let (article, claims) = judged.unzip();
     Summary {
         study: study.name.clone(),

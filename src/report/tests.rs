@@ -238,14 +238,14 @@ fn effects_on_inserts(key: &str) -> Vec<crate::analysis::effects::Effects> {
 fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -> String {
     let mut summary = example();
     let material = crate::analysis::claims::Material {
-        servers: &summary.servers,
         cells,
         tolls: &[],
         anatomy: &summary.anatomy,
         effects: &effects_on_inserts(key),
         is_quick: false,
     };
-    let (article, claims) = crate::analysis::claims::judge(key, &material).unwrap();
+    let asked = crate::study::articles::article(key).unwrap();
+    let (article, claims) = crate::analysis::claims::judge(&asked, &material);
     (summary.article, summary.claims) = (Some(article), claims);
     let text = page::text(&article::blocks(&summary));
     check_width(&text);

@@ -1,18 +1,29 @@
-//! Articles whose questions studies ask again: what they published.
+//! Articles whose questions studies ask again: what they published and claimed, and by which of a
+//! study's points each claim is judged. All of it is data, in `studies/articles/`.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-/// Facts and claims, by the article's key.
-const PUBLISHED: &str = include_str!("../../studies/published.toml");
+use super::Variables;
+use super::fault::Scope;
 
-/// What an article says of itself, in words; everything else in it is a figure.
-const WORDS: [&str; 7] = [
-    "title", "servers", "tool", "measure", "claims", "notes", "columns",
+const ARTICLES: [&str; 5] = [
+    include_str!("../../studies/articles/clouds-2015.toml"),
+    include_str!("../../studies/articles/gmo-galera-2022.toml"),
+    include_str!("../../studies/articles/gmo-innodb-cluster-2022.toml"),
+    include_str!("../../studies/articles/group-replication-2017.toml"),
+    include_str!("../../studies/articles/sync-binlog-group-commit-2012.toml"),
 ];
+const WORDS: &str = include_str!("../../studies/articles/words.toml");
 
-/// What an article published.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Published {
+/// What an article published, and how a repeat is held against it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Article {
+    /// What a study calls it.
+    pub key: String,
     pub title: String,
     /// What it ran on.
     pub servers: String,
@@ -20,71 +31,453 @@ pub struct Published {
     pub tool: Option<String>,
     /// What its figures are.
     pub measure: String,
-    /// What a repeat must confirm or contradict.
-    pub claims: Vec<String>,
-    /// By their name, in alphabetical order, values as they stand in the file.
-    pub figures: Vec<(String, String)>,
+    /// Figures of other machines: shown, never compared.
+    #[serde(default)]
+    pub figures: toml::Table,
+    /// Selections of points, by the names that the rest of the file has for them.
+    #[serde(default)]
+    pub points: BTreeMap<String, Selector>,
+    pub claim: Vec<Claim>,
+    #[serde(default)]
+    pub table: Vec<Table>,
+    #[serde(default)]
+    pub unseen: Vec<Unseen>,
 }
 
-#[derive(Deserialize)]
-struct Words {
-    title: String,
-    servers: String,
-    tool: Option<String>,
-    measure: String,
-    claims: Vec<String>,
+/// Points of a study by the values of their axes; what is not given may be anything.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Selector {
+    /// The selection that this one narrows; its tables are merged with these.
+    pub like: Option<String>,
+    /// Other selections, of which one must hold as well.
+    pub any: Vec<String>,
+    /// Names in the catalogue, or of the user's own servers; with `!` before it: none of that name.
+    pub server: Vec<String>,
+    pub mode: Vec<String>,
+    pub nodes: Option<u32>,
+    pub appliers: Option<u32>,
+    pub spread: Option<bool>,
+    pub tls: Option<bool>,
+    /// `none`, or the proxy's name.
+    pub front: Option<String>,
+    /// All that the row sets, and nothing else.
+    pub variables: Option<Variables>,
+    pub tool: Option<String>,
+    pub load: Option<String>,
+    /// Of a custom workload.
+    pub name: Option<String>,
+    pub catch_up: Option<bool>,
+    pub connections: Option<Amount>,
+    /// Whether a rate is offered.
+    pub is_offered: Option<bool>,
+    /// Between all sites.
+    pub rtt: Option<Amount>,
+    pub is_jittered: Option<bool>,
+    /// Of all links; `none`.
+    pub link_rate: Option<String>,
+    pub flush: Option<String>,
+    pub iops: Option<u32>,
+    /// Of the disks' path; `none`.
+    pub bandwidth: Option<String>,
+    pub client_site: Option<String>,
+    pub window: Option<Amount>,
+    pub is_watched: Option<bool>,
+    /// What must be added to the study that no built-in one has: a server of the user's own.
+    pub needs: Option<String>,
+}
+
+/// Which values of an axis that has an order; spans with their unit.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Amount {
+    Count(u32),
+    Counts(Vec<u32>),
+    /// A span, or `least` or `most` of those that a row has.
+    Word(String),
+    /// Both ends belong to it.
+    Range {
+        min: Option<String>,
+        max: Option<String>,
+    },
+}
+
+/// A claim, and what decides it: all parts must hold.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// In the article's words, or nearly so.
+    pub text: String,
+    #[serde(default)]
+    pub part: Vec<Part>,
+    /// What stands beside the verdict, and decides nothing.
+    #[serde(default)]
+    pub beside: Vec<Compared>,
+    /// Why it is judged so.
+    #[serde(default)]
+    pub note: String,
+    /// The service that it is about, where nothing else can tell.
+    pub needs: Option<String>,
+}
+
+/// Two selections, as names of `points`: several names in one text must all hold.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    pub of: String,
+    /// Absent where the figure is not held against another point's.
+    pub over: Option<String>,
+    /// Axes in which a pair may differ; any of the mode's if none is given.
+    #[serde(default)]
+    pub differ: Vec<String>,
+    pub figure: Quantity,
+}
+
+/// What must hold for a claim to do so.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Part {
+    /// Selections in the order in which they are taken: the first of which all that is presupposed
+    /// holds, else the first that was measured.
+    pub of: Vec<String>,
+    /// One for each of them, or one for all.
+    pub over: Vec<String>,
+    /// As in [`Compared`].
+    pub differ: Vec<String>,
+    /// The figure is not held against the other point's: that is for what is presupposed.
+    pub is_alone: bool,
+    /// All of them must be so at a point.
+    pub figure: Vec<Quantity>,
+    /// What it must be: a word of `words.toml`,
+    pub is: String,
+    /// times this,
+    pub times: Option<f64>,
+    /// and this much more.
+    pub plus: f64,
+    pub across: Across,
+    /// Fewer points than these decide nothing.
+    pub least: usize,
+    /// Only the figure that is nearest to deciding otherwise is told.
+    pub is_brief: bool,
+    /// It is left out where nothing of it was measured.
+    pub is_optional: bool,
+    pub presupposes: Vec<Condition>,
+    /// Where this does not hold of a point, more may be than was seen.
+    pub cut_off_unless: Option<Condition>,
+    /// Said where it is not the first selection that is judged.
+    pub instead: String,
+    pub rule: Rule,
+}
+
+/// What a claim says of many points.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Across {
+    /// It holds at each.
+    #[default]
+    All,
+    /// At one of them, which is enough.
+    Any,
+    /// The article names none: where it holds at one and fails at another, it depends.
+    Cases,
+    /// Neither all nor most differ to the same side.
+    NoTrend,
+}
+
+/// How a part is judged.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rule {
+    /// The figure, or its ratio, lies within the word's bounds.
+    #[default]
+    Bound,
+    /// Ends of servers: seen of `some`, never of `none`.
+    Counted {
+        what: Loss,
+        none: Trials,
+        some: Trials,
+    },
+    /// So much more often at a commit, by counts of these errors.
+    MoreOften(Vec<u16>),
+    /// Dips come back with that period; that they do not is shown at a high rate only.
+    Regular {
+        least_s: u32,
+        most_s: u32,
+        high_per_s: f64,
+    },
+    /// The two variables of a screening design that gain most do not add up.
+    NotAdditive,
+}
+
+/// What is counted of ends of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Acknowledged and missing.
+    Lost,
+    /// In the table or in the binary log only.
+    Apart,
+}
+
+/// Series of ends of servers.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trials {
+    pub mode: Vec<String>,
+    /// Whom the fault befell; any if empty.
+    pub scope: Vec<Scope>,
+    pub flush_log: Option<u32>,
+    pub sync_binlog: Option<u32>,
+}
+
+/// Something that is presupposed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    #[serde(default)]
+    pub at: At,
+    pub figure: Quantity,
+    pub is: String,
+    /// What is so where it does not hold.
+    pub otherwise: String,
+}
+
+/// Of which point of a pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    #[default]
+    Of,
+    Over,
+    Both,
+}
+
+/// A figure of a point.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    Throughput,
+    Applied,
+    CommittedOverApplied,
+    CommitsPerRoundTrip,
+    RunTime,
+    /// Mean and extremes of single iterations.
+    Iterations,
+    ConnectShare,
+    P95,
+    Unevenness,
+    Dips,
+    DipDepth,
+    DipGap,
+    BusyAfterLoad,
+    UsdPerMillion,
+    BoundedUpTo,
+    FirstBeyond,
+    HighestOffered,
+    CpuWriter,
+    CpuFront,
+    CpuReplicas,
+    BytesBetween,
+    CatchUp,
+    FlushesWriter,
+    ReadsWriter,
+    HostBusy,
+    /// Rounds in which all nodes together had used up the host's CPUs.
+    HostBoundRounds,
+    /// A server's own counter, over all nodes and rounds.
+    Counter(String),
+    /// Errors of that number told to clients, for each commit.
+    ErrorPerCommit(u16),
+}
+
+/// The article's table, with what was measured here.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    pub title: String,
+    pub unit: String,
+    pub column: Vec<Column>,
+    #[serde(default)]
+    pub row: Vec<Row>,
+    /// A row for each point of these; `row` has what was published of them only.
+    pub each: Option<String>,
+    /// Only rows of the table of modes that have points in this selection too.
+    pub beside: Option<String>,
+    /// Axes that tell the points of `each` apart, in words beside their label.
+    #[serde(default)]
+    pub told_by: Vec<String>,
+    /// Whether rows say what lag leaves to say.
+    #[serde(default)]
+    pub is_noted: bool,
+}
+
+/// What a column narrows each row's selection by, and its figure.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    pub name: String,
+    #[serde(default)]
+    pub of: String,
+    pub figure: Quantity,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    #[serde(default)]
+    pub name: String,
+    pub of: String,
+    /// What the published row is called.
+    pub published: Option<String>,
+    /// Places in `figures`, one for each column, or one list for all.
+    #[serde(default)]
+    pub at: Vec<String>,
+    /// Ends of the ranges around a list.
+    #[serde(default)]
+    pub ends: Vec<String>,
+    pub note: Option<String>,
+}
+
+/// What the article could not see: one kind of sentence.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Unseen {
+    /// Figures of each point, by the labels of their modes.
+    Each {
+        /// Where the figure's own name does not do.
+        say: Option<String>,
+        of: String,
+        figure: Vec<Quantity>,
+        /// Into the unit that is said.
+        times: Option<f64>,
+    },
+    /// Ratios of pairs.
+    Ratios { say: String, pairs: Vec<Compared> },
+    /// What moves a figure most: ratios to points that have more of one thing.
+    Moved { of: Vec<String>, by: Vec<Mover> },
+    /// Round trips of each mode.
+    RoundTrips {},
+    /// What a screening design shows.
+    Effects { of: String },
+    /// What one run of each workload is.
+    Runs { of: String },
+    /// A sentence, where any of these points was measured.
+    Words { of: String, say: String },
+    /// In how many cells the host's CPUs were the limit.
+    HostBound {},
+}
+
+/// Something of which there is more in one point than in another.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mover {
+    /// What there is more of.
+    pub resource: String,
+    /// What stands for what.
+    pub step: String,
+    pub more: String,
+    pub less: String,
+    pub differ: Vec<String>,
+}
+
+/// Between which bounds a word holds; absent: no bound on that side.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// What to say of them beside a verdict; nothing where they say it themselves.
+    #[serde(default)]
+    pub said: String,
+}
+
+impl Article {
+    /// An article as its file has it.
+    ///
+    /// # Errors
+    /// In the words of the reader, with the line; a selection that is like no other.
+    pub fn from_text(text: &str) -> Result<Article, String> {
+        let mut table: toml::Table = text.parse().map_err(|error| format!("{error}"))?;
+        if let Some(toml::Value::Table(points)) = table.get_mut("points") {
+            *points = narrowed(points)?;
+        }
+        // Read once more as it stands, so that mistakes have their lines.
+        toml::from_str::<Article>(text).map_err(|error| format!("{error}"))?;
+        from_table(table)
+    }
+
+    /// The numbers at a place in its figures (`rtt_ms.gcp_min`): those of a list, or the one that
+    /// stands there. None where there is no such place, or words.
+    pub fn numbers(&self, place: &str) -> Vec<f64> {
+        let mut steps = place.split('.');
+        let first = steps.next().and_then(|name| self.figures.get(name));
+        let found = steps.fold(first, |value, name| value.and_then(|value| value.get(name)));
+        let number = |value: &toml::Value| {
+            let integer = value.as_integer().map(|integer| integer as f64);
+            value.as_float().or(integer)
+        };
+        match found {
+            Some(toml::Value::Array(list)) => list.iter().filter_map(number).collect(),
+            other => other.and_then(number).into_iter().collect(),
+        }
+    }
+}
+
+fn from_table<T: DeserializeOwned>(table: toml::Table) -> Result<T, String> {
+    table.try_into().map_err(|error| format!("{error}"))
+}
+
+/// Each selection with what it has from the one that it is like. That one may be like another.
+fn narrowed(points: &toml::Table) -> Result<toml::Table, String> {
+    let whole = |name: &String| Ok((name.clone(), toml::Value::Table(one(points, name, 0)?)));
+    points.keys().map(whole).collect()
+}
+
+fn one(points: &toml::Table, name: &str, depth: usize) -> Result<toml::Table, String> {
+    let found = points.get(name).and_then(toml::Value::as_table);
+    let own = found.ok_or_else(|| format!("points.{name}: there is no such selection"))?;
+    match own.get("like").and_then(toml::Value::as_str) {
+        Some(_) if depth > points.len() => Err(format!("points.{name}: is like itself")),
+        Some(other) => Ok(merged(one(points, other, depth + 1)?, own)),
+        None => Ok(own.clone()),
+    }
+}
+
+fn merged(mut below: toml::Table, above: &toml::Table) -> toml::Table {
+    for (name, value) in above {
+        let value = match (below.remove(name), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merged(old, new).into(),
+            (_, value) => value.clone(),
+        };
+        below.insert(name.clone(), value);
+    }
+    below
+}
+
+fn all() -> impl Iterator<Item = Article> {
+    let read = |text| Article::from_text(text).expect("a test reads studies/articles");
+    ARTICLES.into_iter().map(read)
 }
 
 /// Keys of all articles, in alphabetical order.
 pub fn article_keys() -> Vec<String> {
-    all().keys().cloned().collect()
+    all().map(|article| article.key).collect()
 }
 
-/// What the article of that key published; `None` if there is none of that key.
+/// The article of that key; `None` if there is none.
 ///
 /// # Panics
-/// If studies/published.toml is damaged, which a test checks.
-pub fn article(key: &str) -> Option<Published> {
-    let table = all().remove(key)?;
-    let is_figure = |(name, _): &(&String, &toml::Value)| !WORDS.contains(&name.as_str());
-    let fields = table.as_table().into_iter().flatten();
-    let figures = fields.filter(is_figure);
-    let figures = figures
-        .map(|(name, value)| (name.clone(), value.to_string()))
-        .collect();
-    let words: Words = table.try_into().expect("studies/published.toml is checked");
-    Some(Published {
-        title: words.title,
-        servers: words.servers,
-        tool: words.tool,
-        measure: words.measure,
-        claims: words.claims,
-        figures,
-    })
+/// If a file in studies/articles is damaged, which a test checks.
+pub fn article(key: &str) -> Option<Article> {
+    all().find(|article| article.key == key)
 }
 
-/// The numbers at a place in an article's figures: those of a list, or the one that stands there.
-/// None where there is no such place, or words.
-pub fn numbers(key: &str, path: &[&str]) -> Vec<f64> {
-    let all = all();
-    let mut place = all.get(key);
-    for step in path {
-        place = place.and_then(|value| value.get(step));
-    }
-    let number = |value: &toml::Value| {
-        let integer = value.as_integer().map(|integer| integer as f64);
-        value.as_float().or(integer)
-    };
-    match place {
-        Some(toml::Value::Array(list)) => list.iter().filter_map(number).collect(),
-        other => other.and_then(number).into_iter().collect(),
-    }
-}
-
-fn all() -> toml::Table {
-    PUBLISHED
-        .parse()
-        .expect("studies/published.toml is checked")
+/// Words of articles and what they are taken as.
+///
+/// # Panics
+/// If studies/articles/words.toml is damaged, which a test checks.
+pub fn words() -> BTreeMap<String, Bounds> {
+    toml::from_str(WORDS).expect("a test reads studies/articles/words.toml")
 }
 
 #[cfg(test)]
@@ -93,30 +486,46 @@ mod tests {
 
     #[test]
     fn numbers_are_found_by_their_place() {
-        let key = numbers("gmo-innodb-cluster-2022", &["key"]);
+        let numbers = |key: &str, place: &str| article(key).expect("an article").numbers(place);
+        let key = numbers("gmo-innodb-cluster-2022", "key");
         assert_eq!(key, [0.214, 0.214, 0.158, 0.152]);
-        let rate = numbers("group-replication-2017", &["source_trx_per_s"]);
+        let rate = numbers("group-replication-2017", "source_trx_per_s");
         assert_eq!(rate, [47332.0]);
-        assert_eq!(numbers("gmo-galera-2022", &["tuned_a", "min"])[2], 0.057);
-        assert_eq!(
-            numbers("clouds-2015", &["starved_read_qps", "aurora"]),
-            [0.0; 0]
-        );
-        assert_eq!(numbers("clouds-2015", &["no", "such"]), [0.0; 0]);
+        assert_eq!(numbers("gmo-galera-2022", "tuned_a.min")[2], 0.057);
+        for nothing in ["starved_read_qps.aurora", "no.such"] {
+            assert_eq!(numbers("clouds-2015", nothing), [0.0; 0]);
+        }
     }
 
     #[test]
-    fn every_article_has_claims_and_figures_are_apart_from_words() {
+    fn every_article_and_every_word_can_be_read() {
         let keys = article_keys();
-        assert_eq!(keys.len(), 5);
-        for key in &keys {
-            let article = article(key).expect("it is there");
-            assert!(!article.claims.is_empty(), "{key}");
-        }
-        let clouds = article("clouds-2015").expect("it is there");
-        let names: Vec<&str> = clouds.figures.iter().map(|(name, _)| &name[..]).collect();
-        assert_eq!(names[0], "in_memory_read_qps");
-        assert!(names.contains(&"rtt_ms") && !names.contains(&"notes"));
+        assert!(keys.len() == 5 && keys.is_sorted(), "{keys:?}");
+        assert!(all().all(|article| !article.claim.is_empty()));
         assert_eq!(article("no-such"), None);
+        let sound = |word: &Bounds| word.low.or(word.high).is_some();
+        assert!(words().values().all(sound));
+    }
+
+    #[test]
+    fn a_selection_has_what_the_one_it_is_like_has() {
+        let text = |points: &str| {
+            let head = "key = 'k'\ntitle = 't'\nservers = 's'\nmeasure = 'm'\nclaim = []\n";
+            Article::from_text(&format!("{head}{points}"))
+        };
+        let both = "[points.a]\nnodes = 3\nvariables = { x = '1', y = '1' }\n\
+                    [points.b]\nlike = 'a'\nvariables = { y = '2' }\n";
+        let b = text(both).expect("sound").points["b"].clone();
+        assert_eq!(b.nodes, Some(3));
+        let [x, y] = ["x", "y"].map(|name| b.variables.as_ref().expect("some")[name].clone());
+        assert_eq!((&x[..], &y[..]), ("1", "2"));
+        let wrong = |points| text(points).expect_err("a mistake");
+        assert!(wrong("[points.a]\nlike = 'b'").contains("no such selection"));
+        assert!(wrong("[points.a]\nlike = 'a'").contains("like itself"));
+        assert!(
+            wrong("[points.a]\nmode_s = 'b'").contains("line 7"),
+            "{}",
+            wrong("[points.a]\nmode_s = 'b'")
+        );
     }
 }

@@ -46,7 +46,7 @@ pub struct Study {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Key in studies/published.toml of the article whose question this asks again, if any.
+    /// Key in studies/articles/ of the article whose question this asks again, if any.
     #[serde(default)]
     pub article: Option<String>,
     /// Seed of the order of cells and of the load.

@@ -1,14 +1,51 @@
-//! Cells of four articles' studies, with the figures that the articles published: what a repeat on
-//! their machines would show.
+//! Cells of four articles' studies as they are planned, with the figures that the articles
+//! published: what a repeat on their machines would show.
 
 use super::super::applied::LagState;
+use super::super::cells;
 use super::super::interval::Estimate;
 use super::super::summary::{
     AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary,
 };
 use super::super::timeline::Dips;
+use super::Example;
+use crate::plan::plan;
 use crate::record::counter;
-use crate::study::articles::numbers;
+use crate::study::articles::article;
+use crate::study::{Study, builtin, capabilities, written};
+
+pub const LOADS: [&str; 5] = ["key", "read", "write", "mixed", "update"];
+
+/// A study as read, with a server of the user's own.
+pub fn study(text: &str) -> Study {
+    let no_file = |_: &str| Err("no files here".to_owned());
+    let mut servers = capabilities::sample();
+    let own = servers.servers["mysql"].clone();
+    servers.servers.insert("mysql-5.7".to_owned(), own);
+    written::parse(text, "study.toml", &servers, &no_file).expect("no mistake")
+}
+
+/// All cells of a study; none is measured.
+pub fn planned(study: Study) -> Vec<CellSummary> {
+    let mut record = Example::default().record();
+    record.measurements.clear();
+    record.header.cells = plan(&study).cells;
+    record.header.study = study;
+    cells::summarise(&record)
+}
+
+/// Of a built-in study, with one more mode wherever another one is named.
+fn planned_with(key: &str, mode: &str, own: &str, beside: &str) -> Vec<CellSummary> {
+    let text = builtin(key).expect("a study");
+    let beside = format!("\"{beside}\"");
+    let (modes, sweeps) = text.split_at(text.find("[[sweep]]").expect("a sweep"));
+    let named = format!("\"{own}\", {beside}");
+    let text = format!(
+        "{modes}[[mode]]\nlabel = \"{own}\"\n{mode}\n{}",
+        sweeps.replace(&beside, &named)
+    );
+    planned(study(&text))
+}
 
 /// A median with an interval of 2 % to each side.
 pub fn about(median: f64) -> Option<Estimate> {
@@ -19,91 +56,104 @@ pub fn about(median: f64) -> Option<Estimate> {
     })
 }
 
-/// A cell measured in three rounds.
-pub fn measured(label: &str, workload: &str) -> CellSummary {
-    CellSummary {
-        id: format!("{label}/{workload}"),
-        label: label.into(),
-        server: "mysql".into(),
-        workload: workload.into(),
-        connections: 30,
-        client_site: "a".into(),
-        distances: "250 µs".into(),
-        rtt_us_asked: Some(250.0),
-        rtt_us_got: Some(260.0),
-        rounds: 3,
-        measure_s: 3.0,
-        cpu_us_per_commit: CpuPerCommit {
-            writer: Some(310.0),
-            ..CpuPerCommit::default()
-        },
-        ..CellSummary::default()
+/// Measures the cells of one mode and workload of which something holds.
+pub fn set(
+    cells: &mut [CellSummary],
+    (label, workload): (&str, &str),
+    is_it: impl Fn(&CellSummary) -> bool,
+    change: impl Fn(&mut CellSummary),
+) {
+    let is_one = |cell: &&mut CellSummary| cell.label == label && cell.workload == workload;
+    let mut found = 0;
+    for cell in cells.iter_mut().filter(is_one).filter(|cell| is_it(cell)) {
+        found += 1;
+        cell.rounds = 3;
+        cell.rtt_us_got = cell.rtt_us_asked.map(|us| us + 10.0);
+        cell.cpu_us_per_commit.writer = Some(310.0);
+        change(cell);
     }
+    assert!(found > 0, "{label} {workload}");
 }
 
 /// mysqlslap's seconds in each load.
-fn slapped(label: &str, loads: &[&str], seconds: &[f64]) -> Vec<CellSummary> {
-    let cell = |(load, seconds): (&&str, &f64)| CellSummary {
-        run_s: about(*seconds),
-        iterations_s: Some(Extremes {
-            mean: *seconds,
-            min: seconds * 0.9,
-            max: seconds * 1.2,
-            count: 6,
-        }),
-        connect_share: Some(0.4),
-        workload_in_full: format!("mysqlslap {load}, 500 queries"),
-        ..measured(label, &format!("mysqlslap {load}"))
-    };
-    loads.iter().zip(seconds).map(cell).collect()
+fn slap(cells: &mut [CellSummary], label: &str, loads: &[&str], seconds: &[f64]) {
+    for (load, seconds) in loads.iter().zip(seconds) {
+        let workload = format!("mysqlslap {load}");
+        set(
+            cells,
+            (label, &workload),
+            |_| true,
+            |cell| {
+                cell.run_s = about(*seconds);
+                cell.connect_share = Some(0.4);
+                cell.iterations_s = Some(Extremes {
+                    mean: *seconds,
+                    min: seconds * 0.9,
+                    max: seconds * 1.2,
+                    count: 6,
+                });
+            },
+        );
+    }
 }
-
-pub const LOADS: [&str; 5] = ["key", "read", "write", "mixed", "update"];
 
 /// `gmo-innodb-cluster-2022`.
 pub fn innodb_cluster() -> Vec<CellSummary> {
-    let modes = ["group", "group-multi", "async 2 nodes", "semisync 2 nodes"];
-    let of = |(column, mode): (usize, &&str)| {
-        let all = LOADS.map(|load| numbers("gmo-innodb-cluster-2022", &[load])[column]);
-        slapped(mode, &LOADS, &all)
-    };
-    let mut cells: Vec<CellSummary> = modes.iter().enumerate().flat_map(of).collect();
-    cells.extend(taken_apart());
+    let key = "gmo-innodb-cluster-2022";
+    let mut cells = planned(study(builtin(key).expect("a study")));
+    let published = article(key).expect("an article");
+    for (column, mode) in ["group", "group-multi", "async 2 nodes", "semisync 2 nodes"]
+        .into_iter()
+        .enumerate()
+    {
+        let all = LOADS.map(|load| published.numbers(load)[column]);
+        slap(&mut cells, mode, &LOADS, &all);
+    }
+    let three = ["key", "read", "write"];
+    slap(&mut cells, "group router", &three, &[0.265, 4.425, 0.354]);
+    slap(&mut cells, "async 3 nodes", &three, &[0.16, 3.5, 0.16]);
+    slap(&mut cells, "group no TLS", &three, &[0.107, 3.9, 0.21]);
+    for load in three {
+        let workload = format!("mysqlslap {load}");
+        set(
+            &mut cells,
+            ("group router", &workload),
+            |_| true,
+            |cell| {
+                cell.cpu_us_per_commit = CpuPerCommit {
+                    front: Some(120.0),
+                    ..cell.cpu_us_per_commit.clone()
+                };
+            },
+        );
+    }
     for (label, write, update) in [
         ("group compresses all", 0.295, 0.322),
         ("group spin loops", 0.310, 0.340),
     ] {
-        cells.extend(slapped(label, &["write", "update"], &[write, update]));
+        slap(&mut cells, label, &["write", "update"], &[write, update]);
     }
-    let large = [
+    for (label, rate) in [
         ("group", 9.0),
         ("group no compression", 5.0),
         ("group spin loops", 15.0),
-    ];
-    cells.extend(large.map(|(label, rate)| CellSummary {
-        throughput_per_s: about(rate),
-        ..measured(label, "2 MB")
-    }));
+    ] {
+        set(
+            &mut cells,
+            (label, "2 MB"),
+            |_| true,
+            |cell| cell.throughput_per_s = about(rate),
+        );
+    }
     cells
-}
-
-/// The cluster's run with one thing changed at a time: Router, third node, TLS.
-fn taken_apart() -> Vec<CellSummary> {
-    let loads = ["key", "read", "write"];
-    let router = slapped("group router", &loads, &[0.265, 4.425, 0.354]);
-    let through = router.into_iter().map(|mut cell| {
-        cell.cpu_us_per_commit.front = Some(120.0);
-        cell
-    });
-    through
-        .chain(slapped("async 3 nodes", &loads, &[0.16, 3.5, 0.16]))
-        .chain(slapped("group no TLS", &loads, &[0.107, 3.9, 0.21]))
-        .collect()
 }
 
 /// `gmo-galera-2022`.
 pub fn galera() -> Vec<CellSummary> {
-    let rows = [
+    let key = "gmo-galera-2022";
+    let mut cells = planned(study(builtin(key).expect("a study")));
+    let published = article(key).expect("an article");
+    for (label, row) in [
         ("default", "default"),
         ("default buffer_pool", "buffer_pool_12_8g"),
         ("default slave_threads 4", "slave_threads_4"),
@@ -113,89 +163,76 @@ pub fn galera() -> Vec<CellSummary> {
         ("default io_capacity 3000", "io_capacity_3000"),
         ("default tuned A", "tuned_a"),
         ("default tuned B", "tuned_b"),
-    ];
-    let of = |(label, row): (&str, &str)| {
-        slapped(label, &LOADS, &numbers("gmo-galera-2022", &[row, "avg"]))
-    };
-    let mut cells: Vec<CellSummary> = rows.into_iter().flat_map(of).collect();
-    let mut through = slapped("default via haproxy", &LOADS, &[0.03, 7.4, 0.5, 0.3, 0.6]);
-    through[2].cpu_us_per_commit.front = Some(21.5);
-    cells.extend(through);
-    cells.extend(
-        ["flush 0.25 ms", "flush 4 ms"]
-            .into_iter()
-            .flat_map(on_other_disks),
+    ] {
+        slap(
+            &mut cells,
+            label,
+            &LOADS,
+            &published.numbers(&format!("{row}.avg")),
+        );
+    }
+    slap(
+        &mut cells,
+        "default via haproxy",
+        &LOADS,
+        &[0.03, 7.4, 0.5, 0.3, 0.6],
     );
-    cells.push(CellSummary {
-        throughput_per_s: about(900.0),
-        ..measured("default", "update_index")
-    });
-    cells.push(CellSummary {
-        throughput_per_s: about(1_100.0),
-        errors: [(1213, 37)].into(),
-        server_counters: [(counter::GALERA_CERTIFICATION_FAILURES.to_owned(), 30.0)].into(),
-        ..measured("spread", "update_index")
-    });
+    let updates = "update_index";
+    set(
+        &mut cells,
+        ("default", updates),
+        |_| true,
+        |cell| cell.throughput_per_s = about(900.0),
+    );
+    set(
+        &mut cells,
+        ("spread", updates),
+        |_| true,
+        |cell| {
+            cell.throughput_per_s = about(1_100.0);
+            cell.errors = [(1213, 37)].into();
+            cell.server_counters =
+                [(counter::GALERA_CERTIFICATION_FAILURES.to_owned(), 30.0)].into();
+        },
+    );
     cells
 }
 
-/// The article's gains once more, where a flush takes another time.
-fn on_other_disks(disks: &str) -> impl Iterator<Item = CellSummary> {
-    let runs = [
-        ("default", 0.474),
-        ("default slave_threads 4", 0.068),
-        ("default flush_log 2", 0.064),
-    ];
-    runs.into_iter().map(move |(label, run_s)| CellSummary {
-        run_s: about(run_s),
-        disks: Some(disks.to_owned()),
-        ..measured(label, "mysqlslap write")
-    })
-}
-
 /// A source and what its replica applies.
-fn applied(label: &str, committed: f64, applied: f64) -> CellSummary {
-    CellSummary {
-        connections: 64,
-        throughput_per_s: about(committed),
-        applied_per_s: about(applied),
-        by_round: with_p95_us(2_400.0),
-        lag_ms: vec![LagSummary {
-            node: "b".into(),
-            max: Some(1.5),
-            catch_up: Some(12.0),
-            ..LagSummary::default()
-        }],
-        ..measured(label, "update_index")
-    }
-}
-
-/// A rung of a ladder at the article's connections.
-fn rung(label: &str, offered_per_s: u32, lag: LagState) -> CellSummary {
-    CellSummary {
-        workload: format!("update_index at {offered_per_s}/s"),
-        offered_per_s: Some(offered_per_s),
-        lag_state: Some(lag),
-        ..applied(label, f64::from(offered_per_s), f64::from(offered_per_s))
-    }
+fn apply(cell: &mut CellSummary, committed: f64, applied: f64) {
+    cell.throughput_per_s = about(committed);
+    cell.applied_per_s = about(applied);
+    cell.by_round = with_p95_us(2_400.0);
+    cell.lag_ms = vec![LagSummary {
+        node: "b".into(),
+        max: Some(1.5),
+        catch_up: Some(12.0),
+        ..LagSummary::default()
+    }];
 }
 
 /// One ladder of each kind.
-fn ladders() -> Vec<CellSummary> {
+fn climb(cells: &mut [CellSummary]) {
     use LagState::{Bounded, Grows, Overloaded};
-    let of = |(label, states): (&str, [LagState; 3])| {
-        let rungs = [1_000, 2_000, 4_000].into_iter().zip(states);
-        rungs
-            .map(|(rate, lag)| rung(label, rate, lag))
-            .collect::<Vec<_>>()
-    };
-    let states = [
+    for (label, states) in [
         ("1 applier", [Bounded, Grows, Grows]),
         ("write set 16", [Bounded; 3]),
         ("5.6 1 applier", [Grows, Grows, Overloaded]),
         ("semisync 2 nodes", [Bounded, Bounded, Overloaded]),
-    ];
-    states.into_iter().flat_map(of).collect()
+    ] {
+        for (rate, lag) in [1_000, 2_000, 4_000].into_iter().zip(states) {
+            let workload = format!("update_index at {rate}/s");
+            set(
+                cells,
+                (label, &workload),
+                |_| true,
+                |cell| {
+                    cell.lag_state = Some(lag);
+                    apply(cell, f64::from(rate), f64::from(rate));
+                },
+            );
+        }
+    }
 }
 
 /// The 95th percentile of three rounds.
@@ -207,70 +244,61 @@ pub fn with_p95_us(p95_us: f64) -> ByRound {
     }
 }
 
-/// `group-replication-2017`.
+/// `group-replication-2017`, with a server of the user's own.
 pub fn group_replication() -> Vec<CellSummary> {
-    let mut cells = vec![
-        applied("1 applier", 47_332.0, 2_065.0),
-        applied("write set 16", 47_000.0, 30_000.0),
-        applied("5.6 1 applier", 30_000.0, 2_000.0),
-        applied("5.6 by database 16", 30_000.0, 2_100.0),
-        applied("logical clock 16", 47_000.0, 30_000.0),
-        applied("semisync 2 nodes", 21_000.0, 21_000.0),
-    ];
-    for (connections, far) in [(1, false), (1, true), (64, false), (64, true)] {
-        cells.push(CellSummary {
-            connections,
-            throughput_per_s: about(if far { 9_900.0 } else { 10_000.0 }),
-            rtt_us_asked: Some(if far { 2_150.0 } else { 250.0 }),
-            distances: if far { "2.15 ms" } else { "250 µs" }.into(),
-            by_round: with_p95_us(if far { 2_500.0 } else { 2_400.0 }),
-            ..measured("group", "update_index")
-        });
-    }
-    for (label, connections, scatter) in [
-        ("group", 32, 0.30),
-        ("group", 64, 0.35),
-        ("group no flow control", 32, 0.05),
-        ("group no flow control", 64, 0.06),
+    let mode = "server = \"mysql-5.7\"\nmode = \"async\"\nnodes = 2\nappliers = 16\n";
+    let key = "group-replication-2017";
+    let mut cells = planned_with(key, mode, "logical clock 16", "write set 16");
+    let updates = "update_index";
+    for (label, committed, applied) in [
+        ("1 applier", 47_332.0, 2_065.0),
+        ("write set 16", 47_000.0, 30_000.0),
+        ("5.6 1 applier", 30_000.0, 2_000.0),
+        ("5.6 by database 16", 30_000.0, 2_100.0),
+        ("logical clock 16", 47_000.0, 30_000.0),
+        ("semisync 2 nodes", 21_000.0, 21_000.0),
     ] {
-        cells.push(CellSummary {
-            connections,
-            measure_s: 15.0,
-            unevenness: about(scatter),
-            server_counters: match label {
-                "group" => [(counter::GROUP_THROTTLED.to_owned(), 9_000.0)].into(),
-                _ => [].into(),
-            },
-            ..measured(label, "update_index")
+        set(
+            &mut cells,
+            (label, updates),
+            |_| true,
+            |cell| apply(cell, committed, applied),
+        );
+    }
+    let is_short = |cell: &CellSummary| [1, 64].contains(&cell.connections) && cell.measure_s < 8.0;
+    set(&mut cells, ("group", updates), is_short, |cell| {
+        let is_far = cell.rtt_us_asked.is_some_and(|us| us > 1_000.0);
+        cell.throughput_per_s = about(if is_far { 9_900.0 } else { 10_000.0 });
+        cell.by_round = with_p95_us(if is_far { 2_500.0 } else { 2_400.0 });
+    });
+    let is_steered = |cell: &CellSummary| cell.measure_s == 15.0;
+    for (label, scatter, throttled) in [
+        ("group", 0.30, 9_000.0),
+        ("group no flow control", 0.05, 0.0),
+    ] {
+        set(&mut cells, (label, updates), is_steered, |cell| {
+            cell.unevenness = about(scatter + f64::from(cell.connections) / 1e3);
+            cell.server_counters = [(counter::GROUP_THROTTLED.to_owned(), throttled)].into();
         });
     }
-    cells.push(CellSummary {
-        connections: 64,
-        measure_s: 300.0,
-        throughput_per_s: about(10_000.0),
-        dips: Some(Dips {
-            watched_s: 300,
-            longest_round_s: 300,
-            count: 5,
-            depth: Some(0.4),
-            gaps_s: vec![60, 59, 61, 60],
-            median_gap_s: Some(60.0),
-        }),
-        ..measured("group", "update_index")
-    });
-    cells.extend(ladders());
+    set(
+        &mut cells,
+        ("group", updates),
+        |cell| cell.measure_s == 300.0,
+        |cell| {
+            cell.throughput_per_s = about(10_000.0);
+            cell.dips = Some(Dips {
+                watched_s: 300,
+                longest_round_s: 300,
+                count: 5,
+                depth: Some(0.4),
+                gaps_s: vec![60, 59, 61, 60],
+                median_gap_s: Some(60.0),
+            });
+        },
+    );
+    climb(&mut cells);
     cells
-}
-
-/// A stand-in's rate, on disks of that name.
-fn reached(label: &str, workload: &str, rate: f64, disks: &str) -> CellSummary {
-    CellSummary {
-        connections: 16,
-        throughput_per_s: about(rate),
-        usd_per_million_queries: about(10.0 / rate),
-        disks: Some(disks.into()),
-        ..measured(label, workload)
-    }
 }
 
 /// Of the time after a load, over all of it and in single seconds.
@@ -288,10 +316,17 @@ pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
     }
 }
 
-/// `clouds-2015`.
+/// `clouds-2015`, with a server of the user's own.
 pub fn clouds() -> Vec<CellSummary> {
-    let plain = "flush 200 µs, 3000 IOPS";
-    let mut cells = Vec::new();
+    let mode = "server = \"mysql-5.7\"\nmode = \"single\"\n";
+    let mut cells = planned_with("clouds-2015", mode, "5.7 local volume", "5.6 local volume");
+    let reach = |cell: &mut CellSummary, rate: f64| {
+        cell.throughput_per_s = about(rate);
+        cell.usd_per_million_queries = about(10.0 / rate);
+    };
+    let is_first = |cell: &CellSummary| {
+        cell.client_site == "a" && cell.connections == 16 && cell.watch_after_s.is_none()
+    };
     for (label, reads, updates) in [
         ("local volume", 15_500.0, 8_400.0),
         ("5.6 local volume", 15_000.0, 4_800.0),
@@ -300,24 +335,37 @@ pub fn clouds() -> Vec<CellSummary> {
         ("async standby", 15_000.0, 2_000.0),
         ("4 of 6", 36_000.0, 1_800.0),
     ] {
-        cells.push(reached(label, "reads", reads, plain));
-        cells.push(reached(label, "updates", updates, plain));
+        set(&mut cells, (label, "reads"), is_first, |cell| {
+            reach(cell, reads)
+        });
+        set(&mut cells, (label, "updates"), is_first, |cell| {
+            reach(cell, updates)
+        });
     }
-    cells.push(CellSummary {
-        client_site: "b".into(),
-        ..reached("local volume", "reads", 7_500.0, plain)
+    let is_far = |cell: &CellSummary| {
+        cell.client_site == "b" && cell.connections == 16 && cell.rtt_us_asked == Some(2_150.0)
+    };
+    set(&mut cells, ("local volume", "reads"), is_far, |cell| {
+        reach(cell, 7_500.0)
     });
-    let starved = [
+    for (disks, rate) in [
         ("3000 IOPS, 450 Mbit/s", 3_000.0),
         ("10000 IOPS, 450 Mbit/s", 3_400.0),
         ("10000 IOPS, any rate", 9_000.0),
-    ];
-    cells.extend(starved.map(|(disks, rate)| reached("16 MB pool", "reads", rate, disks)));
-    cells.push(CellSummary {
-        throughput_per_s: None,
-        watch_after_s: Some(60.0),
-        after_load: vec![busy_after(0.12, 0.0, 0.45)],
-        ..reached("local volume", "updates", 8_400.0, plain)
-    });
+    ] {
+        let is_on = |cell: &CellSummary| cell.disks.as_deref() == Some(disks);
+        set(&mut cells, ("16 MB pool", "reads"), is_on, |cell| {
+            reach(cell, rate)
+        });
+    }
+    let is_watched = |cell: &CellSummary| cell.watch_after_s.is_some();
+    set(
+        &mut cells,
+        ("local volume", "updates"),
+        is_watched,
+        |cell| {
+            cell.after_load = vec![busy_after(0.12, 0.0, 0.45)];
+        },
+    );
     cells
 }

@@ -91,15 +91,3 @@ fn set_rate(measurement: &mut Measurement, rate_per_s: f64) {
     let wiggle = 1.0 + 0.002 * f64::from(measurement.round);
     measurement.commits = (rate_per_s * wiggle * measurement.window_s) as u64;
 }
-
-/// Changes what one mode reaches at the longest distance with the most connections.
-pub fn at_the_far_end(record: &mut Record, label: &str, factor: impl Fn(u32) -> f64) {
-    for measurement in &mut record.measurements {
-        let cell = &record.header.cells[measurement.cell];
-        let is_far = cell.connections == 64 && cell.distances.label == "4 ms";
-        if is_far && record.header.study.modes[cell.mode].label == label {
-            let commits = measurement.commits as f64 * factor(measurement.round);
-            measurement.commits = commits as u64;
-        }
-    }
-}

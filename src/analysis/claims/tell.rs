@@ -1,0 +1,82 @@
+//! What cells, and pairs of them, are called beside a figure.
+
+use super::figure::Figure;
+use crate::analysis::summary::{CellSummary, Value};
+use crate::plan::Axis;
+
+/// Axes of a load that tell cells of one workload apart.
+const TELLING: [Axis; 5] = [
+    Axis::Connections,
+    Axis::Distances,
+    Axis::Disks,
+    Axis::ClientSite,
+    Axis::Window,
+];
+
+/// `1 connection`, `2.15 ms`, `client at b`; nothing for axes that tables have no word for.
+pub fn on_axis(cell: &CellSummary, axis: Axis) -> Option<String> {
+    match axis {
+        Axis::Connections if cell.connections == 1 => Some("1 connection".to_owned()),
+        Axis::Connections => Some(format!("{} connections", cell.connections)),
+        Axis::Distances => Some(cell.distances.clone()),
+        Axis::Disks => cell.disks.clone(),
+        Axis::ClientSite => Some(format!("client at {}", cell.client_site)),
+        Axis::Window => Some(format!("{} s", cell.measure_s)),
+        _ => None,
+    }
+}
+
+/// `group`, or `group, 16 connections` where cells of other connections are `among` them.
+pub fn cell(cell: &CellSummary, among: &[&CellSummary]) -> String {
+    let mut words = vec![cell.label.clone()];
+    words.extend(apart(cell, among, &[]));
+    words.join(", ")
+}
+
+/// `group over async`; `group, 2.15 ms over 250 µs, 16 connections`
+pub fn pair(of: &CellSummary, over: &CellSummary, among: &[&CellSummary]) -> String {
+    let differ = of.point.differs_in(&over.point);
+    let both = |axis: &Axis| {
+        let (one, other) = (on_axis(of, *axis)?, on_axis(over, *axis)?);
+        Some(format!("{one} over {other}"))
+    };
+    let mut words = match of.point.row == over.point.row {
+        true => vec![of.label.clone()],
+        false => vec![format!("{} over {}", of.label, over.label)],
+    };
+    words.extend(differ.iter().filter_map(both));
+    words.extend(apart(of, among, &differ));
+    words.join(", ")
+}
+
+/// A cell's words on axes in which it differs from others.
+fn apart(cell: &CellSummary, among: &[&CellSummary], but: &[Axis]) -> Vec<String> {
+    let differs = |axis: &Axis| {
+        let own = cell.point.value(*axis);
+        among.iter().any(|other| other.point.value(*axis) != own)
+    };
+    let axes = TELLING.iter().filter(|axis| !but.contains(axis));
+    axes.filter(|axis| differs(axis))
+        .filter_map(|axis| on_axis(cell, *axis))
+        .collect()
+}
+
+/// With what it is and the range that its intervals allow; `None` without a range.
+pub fn figure(what: String, unit: &str, value: Value) -> Option<Figure> {
+    Some(Figure {
+        what,
+        unit: unit.to_owned(),
+        value: value.value,
+        low: value.low?,
+        high: value.high?,
+    })
+}
+
+/// A figure in words: three digits at most.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}

@@ -1,0 +1,99 @@
+//! What a repeat says of a claim, and how verdicts of many make one.
+
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+use crate::study::articles::{Across, Bounds};
+
+/// What a repeat says of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Confirmed,
+    Contradicted,
+    /// Shown by intervals to hold at one point and to fail at another.
+    Depends,
+    /// More of the same would decide it.
+    Undecided,
+    /// It needs a server or a service that the study does not have.
+    Untestable,
+}
+
+use Verdict::{Confirmed, Contradicted, Depends, Undecided, Untestable};
+
+impl Verdict {
+    /// As printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Confirmed => "confirmed",
+            Contradicted => "contradicted",
+            Depends => "depends",
+            Undecided => "undecided",
+            Untestable => "untestable",
+        }
+    }
+
+    /// Of parts that all must hold. One that fails refutes them all; what one of them lacks, the
+    /// whole lacks; and where another is open it is not shown that the whole holds anywhere.
+    pub fn of_parts(parts: &[Verdict]) -> Verdict {
+        let ranked = [Contradicted, Untestable, Undecided, Depends];
+        let worst = ranked.into_iter().find(|verdict| parts.contains(verdict));
+        match parts {
+            [] => Undecided,
+            _ => worst.unwrap_or(Confirmed),
+        }
+    }
+
+    /// Of many points, as far as they were measured: `None` stands for one that is missing.
+    pub fn across(across: Across, points: &[Option<Verdict>], figures: &[Figure]) -> Verdict {
+        let there: Vec<Verdict> = points.iter().flatten().copied().collect();
+        let is_whole = there.len() == points.len();
+        let (has, all) = (
+            |verdict: Verdict| there.contains(&verdict),
+            |verdict: Verdict| !there.is_empty() && there.iter().all(|one| *one == verdict),
+        );
+        match across {
+            Across::NoTrend => no_trend(all(Confirmed), figures),
+            Across::All if has(Contradicted) => Contradicted,
+            Across::Any if has(Confirmed) => Confirmed,
+            Across::Cases if has(Confirmed) && has(Contradicted) => Depends,
+            _ if !is_whole && across != Across::Cases => Undecided,
+            _ if all(Confirmed) => Confirmed,
+            _ if all(Contradicted) => Contradicted,
+            _ => Undecided,
+        }
+    }
+}
+
+/// Whether ratios show neither all nor most of them to lie on the same side of 1.
+fn no_trend(are_alike: bool, figures: &[Figure]) -> Verdict {
+    let above = figures.iter().filter(|figure| figure.low > 1.0).count();
+    let below = figures.iter().filter(|figure| figure.high < 1.0).count();
+    match (above, below) {
+        (0, 0) if are_alike => Confirmed,
+        (1.., 1..) => Confirmed,
+        (same, 0) | (0, same) if same > 0 && 2 * same >= figures.len() => Contradicted,
+        _ => Undecided,
+    }
+}
+
+/// Confirmed if all of the range lies within, contradicted if none of it does. The low end does not
+/// belong to what is within, the high one does: so a figure is above a bound or up to it.
+pub fn within(bounds: &Bounds, low: f64, high: f64) -> Verdict {
+    let (from, to) = (
+        bounds.low.unwrap_or(f64::NEG_INFINITY),
+        bounds.high.unwrap_or(f64::INFINITY),
+    );
+    match () {
+        () if low > from && high <= to => Confirmed,
+        () if high <= from || low > to => Contradicted,
+        () => Undecided,
+    }
+}
+
+/// How far a range is from deciding otherwise: the least of several is the one that decides.
+pub fn room(bounds: &Bounds, figure: &Figure) -> f64 {
+    let above = bounds.low.map_or(f64::INFINITY, |low| figure.low - low);
+    let below = bounds.high.map_or(f64::INFINITY, |high| high - figure.high);
+    above.min(below)
+}
