@@ -291,6 +291,8 @@ fn a_summary_survives_the_way_through_json() {
         assert_eq!(single.throughput_per_s.len(), 4);
         let in_full = std::mem::take(&mut cell.workload_in_full);
         assert_eq!(in_full, "update_index");
+        let point = std::mem::take(&mut cell.point);
+        assert_eq!(point.connections, 1);
     }
     let text = serde_json::to_string(&summary).unwrap();
     let again: Summary = serde_json::from_str(&text).unwrap();
