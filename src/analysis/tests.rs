@@ -291,6 +291,8 @@ fn a_summary_survives_the_way_through_json() {
         cell.point = crate::plan::Point::default();
         let in_full = std::mem::take(&mut cell.workload_in_full);
         assert_eq!(in_full, "update_index");
+        let point = std::mem::take(&mut cell.point);
+        assert_eq!(point.connections, 1);
     }
     for anatomy in &mut summary.anatomy {
         anatomy.point = crate::plan::Point::default();
