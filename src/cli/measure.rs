@@ -97,6 +97,10 @@ pub fn print(record: &Path, format: Format) -> Result<()> {
     use std::io::Write;
     let record = Record::open(record)?;
     let text = match TrialPage::of(&record) {
+        Some(_) if format == Format::Csv => {
+            let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));
+            return Err(Mistake::new("command line", "--format", "csv", &allowed).into());
+        }
         Some(page) => trial::render(&page, format),
         None => render(&analysis::summarise(&record), format),
     };

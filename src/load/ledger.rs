@@ -23,9 +23,9 @@ pub const TABLE: &str = "ledger";
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
 /// Errors that say that a transaction of one statement was rolled back, and why that is sure:
-/// "InnoDB Error Handling" (1062, 1114, 1205, 1213) and "Server Error Message Reference" in the MySQL
-/// Reference Manual. After any other error the transaction may be there or not, above all after
-/// those of a commit under way: 1180 (`ER_ERROR_DURING_COMMIT`), 1317 (interrupted), 1053
+/// "InnoDB Error Handling" (1062, 1114, 1205, 1213) and "Server Error Message Reference" in the
+/// MySQL Reference Manual. After any other error the transaction may be there or not, above all
+/// after those of a commit under way: 1180 (`ER_ERROR_DURING_COMMIT`), 1317 (interrupted), 1053
 /// (shutdown), 3100 (the hook of a group).
 const REFUSALS: [(u16, &str); 7] = [
     (1062, "duplicate key: the statement is rolled back"),
