@@ -14,6 +14,7 @@ mod fit;
 pub mod flags;
 pub mod interval;
 pub mod ladder;
+mod rates;
 pub mod summary;
 mod terms;
 pub mod timeline;

@@ -1,6 +1,7 @@
 use super::example::{CLIMBER, Example, equal, laddered, six};
 use super::summary::{CellSummary, Per};
 use super::*;
+use crate::plan::Point;
 use crate::record::{Flag, Iteration};
 use crate::study::{SysbenchLoad, Workload};
 
@@ -291,6 +292,10 @@ fn a_summary_survives_the_way_through_json() {
         assert_eq!(single.throughput_per_s.len(), 4);
         let in_full = std::mem::take(&mut cell.workload_in_full);
         assert_eq!(in_full, "update_index");
+        cell.point = Point::default();
+    }
+    for anatomy in &mut summary.anatomy {
+        anatomy.point = Point::default();
     }
     let text = serde_json::to_string(&summary).unwrap();
     let again: Summary = serde_json::from_str(&text).unwrap();

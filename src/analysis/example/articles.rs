@@ -7,6 +7,7 @@ use super::super::summary::{
     AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary,
 };
 use super::super::timeline::Dips;
+use crate::plan::Point;
 use crate::study::articles::numbers;
 
 /// A median with an interval of 2 % to each side.
@@ -175,6 +176,11 @@ fn rung(label: &str, offered_per_s: u32, lag: LagState) -> CellSummary {
         workload: format!("update_index at {offered_per_s}/s"),
         offered_per_s: Some(offered_per_s),
         lag_state: Some(lag),
+        point: Point {
+            server: label.into(),
+            rate_per_s: Some(offered_per_s),
+            ..Point::default()
+        },
         ..applied(label, f64::from(offered_per_s), f64::from(offered_per_s))
     }
 }
