@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::fault::Fault;
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
-use crate::study::{
-    Disks, Distances, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
-};
+use crate::study::{Disks, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units};
 
 pub use cell::Cell;
 pub use labs::{LabPlan, labs};
