@@ -1,0 +1,75 @@
+//! Reports of kept records, held word by word to what they were when the records were made, but
+//! for what was changed on purpose since: `INSTA_UPDATE=always cargo test --test reports` writes
+//! them anew, and the difference is read before it is committed.
+
+use std::fs::File;
+use std::io::copy;
+use std::path::Path;
+
+use acklab::analysis::{Summary, summarise};
+use acklab::record::store::Record;
+use acklab::report::{Format, render};
+
+/// Records in `tests/fixtures`, each made by the built-in study of that name in its short run, or
+/// by the study of that name that lies beside them.
+const RECORDS: [&str; 8] = [
+    "anatomy-short",
+    "clouds-2015",
+    "compare",
+    "gmo-galera-2022",
+    "gmo-innodb-cluster-2022",
+    "group-commit",
+    "group-replication-2017",
+    "power-cut-short",
+];
+
+fn fixture(file: &str) -> std::path::PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join("tests/fixtures").join(file)
+}
+
+/// The record of that name, unpacked.
+fn record(name: &str) -> Record {
+    let folder = tempfile::tempdir().expect("a folder");
+    let packed = File::open(fixture(&format!("{name}.acklab.zip"))).expect("a packed record");
+    let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
+    let mut inside = packed.by_index(0).expect("one file in it");
+    let path = folder.path().join("record.acklab");
+    copy(&mut inside, &mut File::create(&path).expect("a file")).expect("its content");
+    Record::open(&path).expect("a record of the present format")
+}
+
+fn summary(name: &str) -> Summary {
+    summarise(&record(name))
+}
+
+fn is_as_before(name: &str) {
+    let summary = summary(name);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(fixture("reports"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for (format, written) in Format::ALL.map(|(word, format)| (word, render(&summary, format)))
+        {
+            insta::assert_snapshot!(format!("{name}.{format}"), written);
+        }
+    });
+}
+
+#[test]
+fn reports_of_kept_records_are_as_before() {
+    RECORDS.into_iter().for_each(is_as_before);
+}
+
+/// The test above can fail: another figure is another report in every format.
+#[test]
+fn another_figure_is_another_report() {
+    let (told, mut other) = (summary("compare"), summary("compare"));
+    let cell = other.cells.iter_mut().find(|cell| cell.rounds > 0);
+    let estimate = cell.and_then(|cell| cell.throughput_per_s.as_mut());
+    estimate.expect("a measured cell").median *= 1.5;
+    for (word, format) in Format::ALL {
+        assert_ne!(render(&told, format), render(&other, format), "{word}");
+    }
+}
