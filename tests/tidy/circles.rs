@@ -10,8 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, Token};
 
-/// Rooms that are being rebuilt, whose circles are let pass until then. TO BE EMPTIED.
-const REBUILT: [&str; 3] = ["src/run/", "src/report/", "src/analysis/claims/"];
+/// Circles that are let pass until what they are in has been rebuilt, by where their first file
+/// lies. TO BE EMPTIED.
+const REBUILT: [&str; 10] = [
+    "src/analysis/claims/",
+    "src/cli/",
+    "src/lab/disk/copies/",
+    "src/lab/disk/engine.rs",
+    "src/lab/disk/handle.rs",
+    "src/lab/lab.rs",
+    "src/load/driver.rs",
+    "src/load/workload/",
+    "src/report/",
+    "src/run/",
+];
 
 /// `["analysis", "cells"]` for `src/analysis/cells.rs`; nothing for the root of the crate.
 type Module = Vec<String>;
@@ -174,11 +186,12 @@ impl File {
             if tokens[at].text == "use" {
                 let is_handed_on = at > 0 && ["pub", ")"].contains(&&tokens[at - 1].text[..]);
                 at = tree(&tokens, at + 1, &vec![], &mut paths);
-                let count = |name: &str| tokens.iter().filter(|token| token.text == name).count();
-                let is_used = |name: &str| !is_handed_on || count(name) > 1;
+                let is_used = |name: &str| !is_handed_on || is_named_alone(&tokens, name);
                 let used = paths.iter().filter(|(name, _)| is_used(name));
                 file.used.extend(used.map(|(_, path)| path.clone()));
                 file.brought.extend(paths);
+            } else if is_visibility(&tokens, at) {
+                at = tree(&tokens, at + 2, &vec![], &mut paths);
             } else if is_step(&tokens, at) {
                 at = tree(&tokens, at, &vec![], &mut paths);
                 file.used.extend(paths.into_iter().map(|(_, path)| path));
@@ -188,6 +201,21 @@ impl File {
         }
         file
     }
+}
+
+/// `(in crate::lab)`: who may see something uses nothing.
+fn is_visibility(tokens: &[&Token], at: usize) -> bool {
+    tokens[at].text == "(" && tokens.get(at + 1).is_some_and(|token| token.text == "in")
+}
+
+/// Whether a name stands somewhere besides where it was brought in: paths that go on from it are
+/// read for themselves, and a module is declared by `mod`.
+fn is_named_alone(tokens: &[&Token], name: &str) -> bool {
+    let is_it = |at: &usize| {
+        let is_declared = *at > 0 && tokens[at - 1].text == "mod";
+        tokens[*at].text == name && !is_declared && !is_step(tokens, *at)
+    };
+    (0..tokens.len()).filter(is_it).count() > 1
 }
 
 fn is_name(token: &Token) -> bool {
@@ -247,6 +275,7 @@ fn told(files: &[(&str, &str)]) -> Vec<String> {
     circles(&owned)
 }
 
+const FACE: (&str, &str) = ("src/lab/mod.rs", "mod a;\nmod b;\nmod leaf;");
 const LEAF: (&str, &str) = ("src/lab/leaf.rs", "pub struct Leaf;");
 
 #[test]
@@ -261,7 +290,7 @@ fn two_files_that_import_each_other_are_a_circle() {
         "use super::a::*;\npub fn g() {}",
     ];
     for back in backs {
-        let found = told(&[there, ("src/lab/b.rs", back), LEAF]);
+        let found = told(&[FACE, there, ("src/lab/b.rs", back), LEAF]);
         let expected = "src/lab/a.rs -> src/lab/b.rs; src/lab/b.rs -> src/lab/a.rs";
         assert_eq!(
             found,
@@ -269,8 +298,9 @@ fn two_files_that_import_each_other_are_a_circle() {
             "{back}"
         );
     }
-    let forth = ("src/lab/b.rs", "use super::leaf::Leaf;\npub fn g() {}");
-    assert_eq!(told(&[there, forth, LEAF]), [] as [String; 0]);
+    let seen = "use super::leaf::Leaf;\npub(in crate::lab::a) fn g() {}";
+    let forth = ("src/lab/b.rs", seen);
+    assert_eq!(told(&[FACE, there, forth, LEAF]), [] as [String; 0]);
 }
 
 #[test]
