@@ -46,7 +46,7 @@ pub struct Anatomy {
     pub waits_for: Option<String>,
     /// Doubts about its measurements, void ones included.
     pub flags: Vec<FlagCount>,
-    /// The point of its first cell; no part of the JSON, which has the values under their own names.
+    /// The point of its first cell; no part of the JSON, which has its values by name.
     #[serde(skip)]
     pub point: Point,
 }

@@ -23,7 +23,7 @@ pub struct Ladder {
     /// The rung above it, if that is counted.
     pub beyond_per_s: Option<u32>,
     pub reach: Reach,
-    /// The point of its first rung; no part of the JSON, which has the values under their own names.
+    /// The point of its first rung; no part of the JSON, which has its values by name.
     #[serde(skip)]
     pub point: Point,
 }
