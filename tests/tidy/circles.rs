@@ -132,7 +132,7 @@ impl House {
         }
         let is_rooted = rest.len() < path.len();
         for (index, name) in rest.iter().enumerate() {
-            let child = [&module[..], &[name.clone()]].concat();
+            let child = [&module[..], std::slice::from_ref(name)].concat();
             let file = self.0.get(&module);
             let brought = file.and_then(|file| file.brought.get(name));
             match brought.filter(|brought| *brought != path && depth < 20) {

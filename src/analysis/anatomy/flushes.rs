@@ -28,7 +28,7 @@ impl<'a> Moved<'a> {
                 Some(base) => point.is_same_in(base, Axis::Disks),
                 None => false,
             };
-            let through_base = members.clone().any(|point| is_base(point));
+            let through_base = members.clone().any(is_base);
             let rtt = first.distances.pairs.iter().map(|(_, _, rtt)| *rtt).max();
             (members.count(), through_base, std::cmp::Reverse(rtt))
         };
