@@ -1,5 +1,6 @@
 //! Cells in seeded, interleaved rounds, and how long they will take.
 
+mod cell;
 mod labs;
 mod point;
 mod schedule;
@@ -13,10 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
-use crate::study::{
-    Disks, Distances, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
-};
+use crate::study::{Disks, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units};
 
+pub use cell::Cell;
 pub use labs::{LabPlan, labs};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
@@ -47,46 +47,6 @@ pub const SCANNED_ROW: Duration = Duration::from_nanos(4_000);
 pub const DISK_OVERHEAD: Duration = Duration::from_millis(600);
 /// What its emulated disk adds to a node: an image, a file system, a slower copy of its data.
 pub const DISK_MAKING: Duration = Duration::from_millis(1_500);
-
-/// One point to measure. Cells of a study are numbered from 0 in the order of its table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Readable and unique: `mysql-semisync/update_index/1c/a/2.15ms`.
-    pub id: String,
-    /// Index into the study's modes.
-    pub mode: usize,
-    pub workload: Workload,
-    pub connections: u32,
-    /// Transactions offered each second; `None` for a closed loop.
-    #[serde(default)]
-    pub rate_per_s: Option<u32>,
-    pub distances: Distances,
-    /// The nodes' disks, where they are emulated.
-    #[serde(default)]
-    pub disks: Option<Disks>,
-    pub client_site: String,
-    /// The measured window, where it is not the study's.
-    #[serde(default)]
-    pub measure: Option<Duration>,
-    /// Measured in so many rounds from the first on; `None` for all.
-    #[serde(default)]
-    pub rounds: Option<u32>,
-    /// How long servers and disks are watched after the load.
-    #[serde(default)]
-    pub watch_after: Option<Duration>,
-}
-
-impl Cell {
-    /// Its measured window.
-    pub fn window(&self, study: &Study) -> Duration {
-        self.measure.unwrap_or(study.measure)
-    }
-
-    /// In how many rounds it is measured.
-    pub fn rounds(&self, study: &Study) -> u32 {
-        self.rounds.unwrap_or(study.rounds).min(study.rounds)
-    }
-}
 
 /// What is measured, in which order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,24 +177,20 @@ fn has_backlog(study: &Study, cell: &Cell) -> bool {
 }
 
 fn cells(study: &Study) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Vec::new();
+    let (mut cells, mut points) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
     for cell in study.sweeps.iter().flat_map(|sweep| cells_of(study, sweep)) {
+        let point = Point::of(study, &cell);
         // A point that two sweeps ask for is measured once.
-        if cells.iter().any(|known| is_same_point(known, &cell)) {
+        if points.contains(&point) {
             continue;
         }
+        points.push(point);
         let id = unique(&cell.id, &ids);
         ids.insert(id.clone());
         cells.push(Cell { id, ..cell });
     }
     cells
-}
-
-fn is_same_point(a: &Cell, b: &Cell) -> bool {
-    (a.mode, a.connections, a.rate_per_s) == (b.mode, b.connections, b.rate_per_s)
-        && (&a.workload, &a.distances, &a.disks) == (&b.workload, &b.distances, &b.disks)
-        && (&a.client_site, a.measure, a.watch_after) == (&b.client_site, b.measure, b.watch_after)
 }
 
 fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {

@@ -2,6 +2,9 @@
 //! for what was changed on purpose since: `INSTA_UPDATE=always cargo test --test reports` writes
 //! them anew, and the difference is read before it is committed.
 
+#[path = "reports/renamed.rs"]
+mod renamed;
+
 use std::fs::File;
 use std::io::copy;
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! How fast replicas apply what the writer commits, and whether they keep up with it.
 
-use serde::{Deserialize, Serialize};
-
-use super::cells::throughput;
 use super::flags;
+use super::rates::throughput;
+pub use super::summary::LagState;
 use super::summary::{CellSummary, Per};
 use crate::record::{CATCH_UP_LIMIT_S, Flag, Measurement, counter};
 
@@ -18,32 +17,6 @@ const ROWS_CHANGED: [&str; 2] = [counter::ROWS_UPDATED, counter::ROWS_UPDATED_AN
 /// A counter that rose less than so often for each commit on the writer does not count what its
 /// clients change: they insert or delete, and it is the server's own doing.
 const COUNTED_PER_COMMIT: f64 = 0.5;
-
-/// What became of the lag behind a load over all rounds of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LagState {
-    /// In every round all replicas kept up.
-    Bounded,
-    /// In no round they did.
-    Grows,
-    /// In some rounds they did.
-    Undecided,
-    /// In some round the writer did not commit what was offered: nothing is said of that rate.
-    Overloaded,
-}
-
-impl LagState {
-    /// As printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            LagState::Bounded => "bounded",
-            LagState::Grows => "grows",
-            LagState::Undecided => "undecided",
-            LagState::Overloaded => "overloaded",
-        }
-    }
-}
 
 /// Commits per second that the replica farthest behind applied in the window: its [`share`] of
 /// what was committed, whether it ever caught up or not. Where counters do not tell, it is taken to

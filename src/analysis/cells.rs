@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::interval::{Estimate, Noise, estimate, median};
+use super::interval::{Noise, estimate, median};
+use super::rates::{per_commit, rate, throughput};
 use super::summary::{
-    ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, LagSummary, PairOfSites, Per,
+    ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
     Percentiles, ReplicaCpu, Traffic,
 };
 use super::{activity, applied, disks, endpoints, flags, terms, timeline};
@@ -133,8 +134,8 @@ fn over(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
 /// What is known of a cell before it is measured.
 fn named(header: &Header, cell: &Cell) -> CellSummary {
     let spec = &header.study.modes[cell.mode];
+    let point = Point::of(&header.study, cell);
     CellSummary {
-        point: Point::of(&header.study, cell),
         id: cell.id.clone(),
         label: spec.label.clone(),
         server: spec.server.clone(),
@@ -143,8 +144,8 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         baseline: spec.baseline.clone(),
         peer_at_ack: terms::peer_at_ack(spec),
         client_site: cell.client_site.clone(),
-        workload: workload(cell),
-        workload_in_full: at_its_rate(cell, cell.workload.label_in_full()),
+        workload: workload(&point),
+        workload_in_full: at_its_rate(&point, point.workload.label_in_full()),
         connections: cell.connections,
         offered_per_s: cell.rate_per_s,
         distances: cell.distances.label.clone(),
@@ -155,17 +156,18 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
             .distances
             .equal_rtt()
             .map(|rtt| rtt.as_secs_f64() * 1e6),
+        point,
         ..CellSummary::default()
     }
 }
 
-/// What the cell is called by its load: `update_index`, `update_index at 500/s`.
-pub fn workload(cell: &Cell) -> String {
-    at_its_rate(cell, cell.workload.label())
+/// What tables call a point's load: `update_index`, `update_index at 500/s`.
+pub fn workload(point: &Point) -> String {
+    at_its_rate(point, point.workload.label())
 }
 
-fn at_its_rate(cell: &Cell, label: String) -> String {
-    match cell.rate_per_s {
+fn at_its_rate(point: &Point, label: String) -> String {
+    match point.rate_per_s {
         Some(rate_per_s) => format!("{label} at {rate_per_s}/s"),
         None => label,
     }
@@ -217,18 +219,6 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Commits, or transactions where the workload only reads.
-fn done(measurement: &Measurement, per: Per) -> u64 {
-    match per {
-        Per::Commit => measurement.commits,
-        Per::Transaction => measurement.commits + measurement.unchanged,
-    }
-}
-
-fn rate(count: u64, window_s: f64) -> Option<f64> {
-    (window_s > 0.0).then(|| count as f64 / window_s)
-}
-
 /// What a million queries cost at the rate of one measurement, if the study gives a price.
 fn usd_per_million(record: &Record, index: usize, measurement: &Measurement) -> Option<f64> {
     let mode = record.header.cells[index].mode;
@@ -249,15 +239,6 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
     })
 }
 
-pub(super) fn throughput(measurement: &Measurement, per: Per) -> Option<f64> {
-    rate(done(measurement, per), measurement.window_s)
-}
-
-pub(super) fn per_commit(measurement: &Measurement, per: Per, figure: f64) -> Option<f64> {
-    let done = done(measurement, per);
-    (done > 0).then(|| figure / done as f64)
-}
-
 /// Throughput over the baseline's in the same round, where both are sound.
 fn ratio(record: &Record, index: usize, mode: &Rounds) -> BTreeMap<u32, f64> {
     let Some(base) = baseline_of(&record.header, index) else {
@@ -271,19 +252,15 @@ fn ratio(record: &Record, index: usize, mode: &Rounds) -> BTreeMap<u32, f64> {
     })
 }
 
-/// The cell of the baseline that differs in nothing but the mode.
+/// The cell of the baseline under the same load.
 fn baseline_of(header: &Header, index: usize) -> Option<usize> {
+    let study = &header.study;
     let cell = &header.cells[index];
-    let label = header.study.modes[cell.mode].baseline.as_ref()?;
-    header.cells.iter().position(|other| {
-        header.study.modes[other.mode].label == *label
-            && other.workload == cell.workload
-            && (other.connections, other.rate_per_s) == (cell.connections, cell.rate_per_s)
-            && other.distances == cell.distances
-            && other.disks == cell.disks
-            && (&other.client_site, other.measure) == (&cell.client_site, cell.measure)
-            && other.watch_after == cell.watch_after
-    })
+    let label = study.modes[cell.mode].baseline.as_ref()?;
+    let row = study.modes.iter().position(|spec| spec.label == *label)?;
+    let point = Point::of(study, cell);
+    let is_it = |other: &Cell| other.mode == row && Point::of(study, other).load() == point.load();
+    header.cells.iter().position(is_it)
 }
 
 fn latency(measurements: &[&Measurement]) -> Percentiles {

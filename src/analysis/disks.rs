@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::interval::median;
 use super::summary::{ByRole, Per};
-use super::{cells, flags};
+use super::{flags, rates};
 use crate::record::{Degraded, DiskGot, DiskRole, DiskUse, Measurement};
 use crate::study::Disks;
 
@@ -65,7 +65,7 @@ pub fn per_commit(
     let side = |is_writer: bool| {
         let each = measurements.iter().filter_map(|m| {
             let mean = mean_over(&m.disks, is_writer, &figure)?;
-            cells::per_commit(m, per, mean)
+            rates::per_commit(m, per, mean)
         });
         median(&each.collect::<Vec<f64>>())
     };

@@ -7,68 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::cells::throughput;
-use super::interval::{Estimate, Noise, estimate};
+use super::interval::{Noise, estimate};
+use super::rates::throughput;
 use super::summary::Per;
+pub use super::summary::{Effect, Effects, Factor};
 use super::terms;
-use crate::plan::Cell;
+use crate::plan::{Cell, Point};
 use crate::record::store::Record;
 use crate::record::{Header, Measurement};
 use crate::study::Screen;
 use crate::study::screen::letter;
-
-/// One screening design at one point of the other axes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Effects {
-    /// Of the mode that is varied.
-    pub label: String,
-    pub client_site: String,
-    pub workload: String,
-    pub connections: u32,
-    pub distances: String,
-    pub disks: Option<String>,
-    /// What is counted: commits, or transactions where the workload only reads.
-    pub per: Per,
-    pub runs: u32,
-    /// Absent where all combinations were run: then there are no aliases.
-    pub resolution: Option<u32>,
-    /// Rounds in which all runs are sound; no others count.
-    pub rounds: u32,
-    pub factors: Vec<Factor>,
-    pub main: Vec<Effect>,
-    pub interactions: Vec<Effect>,
-}
-
-/// A variable and its two levels, as asked and as the writer had them in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Factor {
-    pub letter: String,
-    pub name: String,
-    pub low: String,
-    pub high: String,
-    pub low_in_force: Option<String>,
-    pub high_in_force: Option<String>,
-}
-
-/// An effect on throughput.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Letters of its factors: `a`, or `ab` of an interaction.
-    pub of: String,
-    /// Its factors, as indices; no part of the JSON, which has their letters.
-    #[serde(skip)]
-    pub factors: Vec<usize>,
-    /// Other effects that no run tells from this one.
-    pub aliases: Vec<String>,
-    /// Of one variable: throughput with it high over that with it low. Of two: throughput with both
-    /// high over what the two changes, each made alone, multiply to. Geometric means over all that
-    /// the other variables do.
-    pub ratio: Option<Estimate>,
-    /// Whether the interval leaves 1 out: of two variables, that their effects do not add up.
-    pub shown: Option<bool>,
-}
 
 /// All designs of the study at all points where every run has a cell.
 pub fn summarise(record: &Record) -> Vec<Effects> {
@@ -90,19 +38,13 @@ fn cells_of<'r>(
     (0..header.cells.len()).filter(move |index| is_it(&header.cells[*index]))
 }
 
-fn are_alike(one: &Cell, other: &Cell) -> bool {
-    (one.connections, &one.workload) == (other.connections, &other.workload)
-        && (one.rate_per_s, one.measure) == (other.rate_per_s, other.measure)
-        && (&one.distances, &one.disks) == (&other.distances, &other.disks)
-        && one.client_site == other.client_site
-}
-
 fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
     let header = &record.header;
-    let point = &header.cells[first];
+    let point_of = |cell: usize| Point::of(&header.study, &header.cells[cell]);
+    let point = point_of(first);
     let beside = |run| {
         let mut cells = cells_of(header, screen, run);
-        cells.find(|cell| are_alike(&header.cells[*cell], point))
+        cells.find(|cell| point_of(*cell).load() == point.load())
     };
     let cells: Vec<usize> = (0..screen.runs.len()).map(beside).collect::<Option<_>>()?;
     let per = terms::per(&point.workload);
@@ -121,6 +63,7 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
         factors: factors(record, screen, &cells),
         main: effects(screen, &rounds, 1),
         interactions: effects(screen, &rounds, 2),
+        point,
     })
 }
 

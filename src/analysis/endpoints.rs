@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::cells::per_commit;
 use super::interval::median;
+use super::rates::per_commit;
 use super::summary::{HandshakeSummary, Per};
 use crate::record::Measurement;
 use crate::record::store::Record;

@@ -1,15 +1,6 @@
 //! One figure per round in, a median with an interval out. docs/method.md says why this way.
 
-use serde::{Deserialize, Serialize};
-
-/// A median over rounds, with an interval that holds the true median in at least 93 of 100 studies
-/// (`tests` simulates it). Both ends are absent where no interval can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    pub median: f64,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-}
+pub use super::summary::Estimate;
 
 /// How noise acts on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,30 +9,6 @@ pub enum Noise {
     Multiplies,
     /// It adds: slopes, which may be zero.
     Adds,
-}
-
-impl Estimate {
-    /// Whether the interval, if there is one, leaves `value` out.
-    pub fn excludes(&self, value: f64) -> Option<bool> {
-        let (low, high) = (self.low?, self.high?);
-        Some(value < low || value > high)
-    }
-
-    fn map(self, change: impl Fn(f64) -> f64) -> Estimate {
-        Estimate {
-            median: change(self.median),
-            low: self.low.map(&change),
-            high: self.high.map(&change),
-        }
-    }
-
-    fn without_interval(median: f64) -> Estimate {
-        Estimate {
-            median,
-            low: None,
-            high: None,
-        }
-    }
 }
 
 /// Student's t at 96 %, two-sided, for 2 to 8 rounds. 96 and not 95, for what is sought is the

@@ -1,118 +1,52 @@
 //! A ladder: offered rates of cells that are otherwise alike, and up to which of them replicas
 //! keep up.
 
-use serde::{Deserialize, Serialize};
-
 use super::applied::LagState;
-use super::interval::Estimate;
 use super::summary::CellSummary;
-
-/// The rungs of one mode, and how far up its replicas keep up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ladder {
-    pub label: String,
-    /// Without the rate.
-    pub workload: String,
-    pub connections: u32,
-    pub client_site: String,
-    pub distances: String,
-    pub disks: Option<String>,
-    /// Those measured, from the lowest rate on.
-    pub rungs: Vec<Rung>,
-    /// The highest offered rate at which lag stays bounded, as it does at all lower ones.
-    pub bounded_up_to_per_s: Option<u32>,
-    /// The rung above it, if that is counted.
-    pub beyond_per_s: Option<u32>,
-    pub reach: Reach,
-}
-
-/// One offered rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rung {
-    pub offered_per_s: u32,
-    pub committed_per_s: Option<Estimate>,
-    pub lag: LagState,
-}
-
-/// How far up lag stays bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reach {
-    /// At all rates that are counted: the limit lies higher.
-    All,
-    /// Up to one of them.
-    Some,
-    /// At none of those offered: the limit lies lower.
-    None,
-    /// The rounds of the lowest rate disagree.
-    Undecided,
-    /// Not even the lowest offered rate was committed.
-    NothingCounted,
-}
-
-impl Reach {
-    /// As printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reach::All => "all",
-            Reach::Some => "some",
-            Reach::None => "none of those offered",
-            Reach::Undecided => "undecided",
-            Reach::NothingCounted => "none was committed",
-        }
-    }
-}
+pub use super::summary::{Ladder, Reach, Rung};
+use crate::plan::Axis;
 
 /// The ladders of these cells, in their order. Cells without an offered rate, and those of which
 /// lag says nothing, are on none.
 pub fn ladders(cells: &[CellSummary]) -> Vec<Ladder> {
     let mut ladders: Vec<Ladder> = Vec::new();
     for cell in cells {
-        let Some((foot, rung)) = foot_and_rung(cell) else {
+        let Some(rung) = rung(cell) else {
             continue;
         };
-        match ladders.iter_mut().find(|known| is_same_foot(known, &foot)) {
+        let foot = cell.point.without(&[Axis::Rate]);
+        let is_its = |known: &&mut Ladder| known.point.without(&[Axis::Rate]) == foot;
+        match ladders.iter_mut().find(is_its) {
             Some(known) => known.rungs.push(rung),
-            None => ladders.push(Ladder {
-                rungs: vec![rung],
-                ..foot
-            }),
+            None => ladders.push(with_one(cell, rung)),
         }
     }
     ladders.iter_mut().for_each(Ladder::climb);
     ladders
 }
 
-/// A ladder without rungs, and the one that the cell is.
-fn foot_and_rung(cell: &CellSummary) -> Option<(Ladder, Rung)> {
-    let offered_per_s = cell.offered_per_s?;
-    let rate = format!(" at {offered_per_s}/s");
-    let workload = cell.workload.strip_suffix(&rate);
-    let foot = Ladder {
+fn rung(cell: &CellSummary) -> Option<Rung> {
+    Some(Rung {
+        offered_per_s: cell.point.rate_per_s?,
+        committed_per_s: cell.throughput_per_s,
+        lag: cell.lag_state?,
+    })
+}
+
+fn with_one(cell: &CellSummary, rung: Rung) -> Ladder {
+    Ladder {
         label: cell.label.clone(),
-        workload: workload.unwrap_or(&cell.workload).to_owned(),
+        workload: cell.point.workload.label(),
         connections: cell.connections,
         client_site: cell.client_site.clone(),
         distances: cell.distances.clone(),
         disks: cell.disks.clone(),
-        rungs: vec![],
+        rungs: vec![rung],
         bounded_up_to_per_s: None,
         beyond_per_s: None,
         reach: Reach::NothingCounted,
-    };
-    let rung = Rung {
-        offered_per_s,
-        committed_per_s: cell.throughput_per_s,
-        lag: cell.lag_state?,
-    };
-    Some((foot, rung))
-}
-
-fn is_same_foot(one: &Ladder, other: &Ladder) -> bool {
-    (&one.label, &one.workload, one.connections)
-        == (&other.label, &other.workload, other.connections)
-        && (&one.client_site, &one.distances, &one.disks)
-            == (&other.client_site, &other.distances, &other.disks)
+        point: cell.point.clone(),
+    }
 }
 
 impl Ladder {
@@ -142,23 +76,32 @@ impl Ladder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Point;
     use LagState::{Bounded, Grows, Overloaded, Undecided};
 
-    fn rung(label: &str, offered_per_s: u32, lag: LagState) -> CellSummary {
+    /// A cell of the mode in that row of the study.
+    fn rung(row: usize, offered_per_s: u32, lag: LagState) -> CellSummary {
         CellSummary {
-            label: label.into(),
-            workload: format!("update_index at {offered_per_s}/s"),
-            offered_per_s: Some(offered_per_s),
+            label: ["async", "semisync"][row].into(),
             lag_state: Some(lag),
+            point: Point {
+                row,
+                rate_per_s: Some(offered_per_s),
+                ..Point::default()
+            },
             ..CellSummary::default()
         }
     }
 
+    /// The cell at another point.
+    fn moved(mut cell: CellSummary, to: impl Fn(&mut Point)) -> CellSummary {
+        to(&mut cell.point);
+        cell
+    }
+
     /// The limits found with these states at 100/s, 200/s…
     fn climbed(states: &[LagState]) -> (Option<u32>, Option<u32>, Reach) {
-        let cells = (1..)
-            .zip(states)
-            .map(|(i, lag)| rung("async", i * 100, *lag));
+        let cells = (1..).zip(states).map(|(i, lag)| rung(0, i * 100, *lag));
         let cells: Vec<CellSummary> = cells.collect();
         let found = ladders(&cells);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -191,42 +134,47 @@ mod tests {
         assert_eq!(climbed(&[Overloaded]), (None, None, Reach::NothingCounted));
     }
 
+    fn bounded(cells: &[CellSummary]) -> Vec<(String, Option<u32>)> {
+        let found = ladders(cells).into_iter();
+        found.map(|l| (l.label, l.bounded_up_to_per_s)).collect()
+    }
+
     #[test]
     fn each_mode_has_its_own_and_closed_loops_have_none() {
-        let mut cells = vec![
-            rung("async", 300, Grows),
-            rung("semisync", 100, Bounded),
-            rung("async", 100, Bounded),
+        let cells = [
+            rung(0, 300, Grows),
+            rung(1, 100, Bounded),
+            rung(0, 100, Bounded),
+            moved(rung(0, 200, Grows), |point| point.rate_per_s = None),
+            CellSummary {
+                lag_state: None,
+                ..rung(0, 250, Grows)
+            },
         ];
-        cells.push(CellSummary {
-            offered_per_s: None,
-            ..rung("async", 200, Grows)
-        });
-        cells.push(CellSummary {
-            lag_state: None,
-            ..rung("async", 250, Grows)
-        });
-        cells.push(CellSummary {
-            connections: 4,
-            ..rung("async", 200, Grows)
-        });
-        let found = ladders(&cells);
-        let limits: Vec<_> = found
-            .iter()
-            .map(|l| (&l.label[..], l.bounded_up_to_per_s))
-            .collect();
-        let expected = [
-            ("async", Some(100)),
-            ("semisync", Some(100)),
-            ("async", None),
-        ];
-        assert_eq!(limits, expected);
-        assert_eq!(found[0].workload, "update_index");
-        let rates: Vec<u32> = found[0]
-            .rungs
-            .iter()
-            .map(|rung| rung.offered_per_s)
-            .collect();
+        let expected = ["async", "semisync"].map(|label| (label.to_owned(), Some(100)));
+        assert_eq!(bounded(&cells), expected);
+        let first = &ladders(&cells)[0];
+        assert_eq!(first.workload, "update_index");
+        let rates: Vec<u32> = first.rungs.iter().map(|rung| rung.offered_per_s).collect();
         assert_eq!(rates, [100, 300]);
+    }
+
+    #[test]
+    fn rungs_of_one_ladder_differ_in_nothing_but_the_rate() {
+        use std::time::Duration;
+        let changes: [fn(&mut Point); 4] = [
+            |point| point.connections = 4,
+            |point| point.client_site = "b".into(),
+            |point| point.window = Duration::from_secs(60),
+            |point| point.watch_after = Some(Duration::from_secs(60)),
+        ];
+        for change in changes {
+            let cells = [rung(0, 100, Bounded), moved(rung(0, 200, Grows), change)];
+            let expected = [Some(100), None].map(|limit| ("async".to_owned(), limit));
+            assert_eq!(bounded(&cells), expected);
+        }
+        // What tables call a distance is no axis.
+        let renamed = moved(rung(0, 200, Grows), |p| p.distances.label = "far".into());
+        assert_eq!(ladders(&[rung(0, 100, Bounded), renamed]).len(), 1);
     }
 }

@@ -15,6 +15,7 @@ pub mod flags;
 pub mod interval;
 pub mod ladder;
 pub mod promise;
+mod rates;
 pub mod summary;
 mod terms;
 pub mod timeline;

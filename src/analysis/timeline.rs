@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::interval::median;
+pub use super::summary::Dips;
 use super::summary::Per;
 use crate::record::Measurement;
 
@@ -18,23 +17,6 @@ const SECONDS_FOR_DIPS: usize = 30;
 const DIP_BELOW: f64 = 0.7;
 /// Dips of one round from which gaps between them are told.
 const DIPS_FOR_GAPS: usize = 3;
-
-/// Spans in which the rate fell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Dips {
-    /// Seconds looked at, over all rounds, and in the longest of them.
-    pub watched_s: u32,
-    #[serde(default)]
-    pub longest_round_s: u32,
-    pub count: u32,
-    /// Median over dips of what was missing in the worst second, as a share of the median second.
-    pub depth: Option<f64>,
-    /// From the start of one dip to that of the next, in each round with three and more, and the
-    /// median of these: no period, for it says nothing of how regular they are.
-    #[serde(default)]
-    pub gaps_s: Vec<u32>,
-    pub median_gap_s: Option<f64>,
-}
 
 /// A dip in one measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]

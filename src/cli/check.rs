@@ -10,7 +10,7 @@ use crate::lab::disk::ext4::{self, needed_program};
 use crate::lab::disk::loop_device::LoopDevice;
 use crate::lab::memory::Controller;
 use crate::lab::servers::Cache;
-use crate::lab::servers::cache::on_path;
+use crate::lab::servers::client::on_path;
 use crate::lab::servers::client::{Client, MVN, NPM};
 use crate::observe::host::{HostCpu, fsync_us_p50};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::error::Result;
-use crate::lab::servers::cache::on_path;
+use crate::lab::servers::client::on_path;
 use crate::lab::servers::{Cache, Catalogue, ProxyEntry, Source};
 
 /// All servers with version, source and state.

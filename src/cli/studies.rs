@@ -26,7 +26,7 @@ pub fn list() -> Result<u8> {
 /// A mistake if there is none of that name.
 pub fn show(name: &str) -> Result<u8> {
     let Some(text) = builtin(name) else {
-        let allowed = written::no_such_study(name);
+        let allowed = written::walk::one_of_names(name, &builtin_names());
         return Err(Mistake::new("acklab studies", "", name, &allowed).into());
     };
     // A reader that stops reading early (`| head`) is no fault.

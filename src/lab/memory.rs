@@ -14,7 +14,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::unistd::{AccessFlags, access};
 
-use super::run_folder::ENDING_STEP;
 use crate::error::{Mistake, Result, Tried, breakdown};
 use crate::study::units;
 
@@ -22,6 +21,8 @@ use crate::study::units;
 const JOURNAL: &str = "cgroups";
 /// What the name of each of our groups begins with.
 const OURS: &str = "acklab-";
+/// How often to look whether killed processes have ended.
+pub(super) const ENDING_STEP: Duration = Duration::from_millis(5);
 /// How long to wait for the killed processes of runs.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
 

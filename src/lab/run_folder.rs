@@ -4,18 +4,16 @@ use std::fs::{self, File, OpenOptions};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::fcntl::{Flock, FlockArg, OFlag, openat};
 use nix::sys::stat::Mode;
 
-use super::memory;
+use super::memory::{self, ENDING_STEP};
 use crate::error::{Result, Tried, breakdown};
 
 /// Of a process's flags (field 9 of `/proc/PID/stat`): it is ending (`linux/sched.h`).
 const PF_EXITING: u64 = 0x4;
-/// How often to look whether killed processes have ended.
-pub(super) const ENDING_STEP: Duration = Duration::from_millis(5);
 
 /// A run's folder on the host. It exists as long as the sandbox does.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Cell;
+use super::cell::Cell;
 use crate::study::{
-    Disk, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
+    Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
 };
 
 /// One thing that points can differ in.
@@ -77,8 +77,8 @@ impl Axis {
     }
 }
 
-/// What is measured at one point.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// What is measured at one point. Two are equal if they are on every axis.
+#[derive(Debug, Clone, Default)]
 pub struct Point {
     /// Index into the study's modes.
     pub row: usize,
@@ -101,7 +101,7 @@ pub struct Point {
     pub rate_per_s: Option<u32>,
     pub distances: Distances,
     /// The nodes' disks, where they are emulated.
-    pub disks: Option<crate::study::Disks>,
+    pub disks: Option<Disks>,
     pub client_site: String,
     /// The measured window.
     pub window: Duration,
@@ -139,6 +139,12 @@ pub struct Apart<'p> {
 /// are equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rest<'p>(Vec<(Axis, Value<'p>)>);
+
+impl PartialEq for Point {
+    fn eq(&self, other: &Point) -> bool {
+        Axis::all().all(|axis| self.is_same_in(other, axis))
+    }
+}
 
 impl Point {
     /// The point that a cell of the study is.
@@ -218,9 +224,14 @@ impl Point {
         self.without(&Axis::OF_MODE)
     }
 
+    /// Whether two points have the same value on one axis.
+    pub fn is_same_in(&self, other: &Point, axis: Axis) -> bool {
+        self.value(axis) == other.value(axis)
+    }
+
     /// The axes in which two points differ.
     pub fn differs_in(&self, other: &Point) -> Vec<Axis> {
-        let differs = |axis: &Axis| self.value(*axis) != other.value(*axis);
+        let differs = |axis: &Axis| !self.is_same_in(other, *axis);
         Axis::all().filter(differs).collect()
     }
 }
@@ -272,7 +283,7 @@ mod tests {
                 jitter: Some(Duration::from_millis(1)),
                 ..Distances::default()
             },
-            disks: Some(crate::study::Disks {
+            disks: Some(Disks {
                 label: text("x"),
                 all: Disk::default(),
                 by_site: BTreeMap::new(),
@@ -302,6 +313,7 @@ mod tests {
         renamed.distances.label = "elsewhere".into();
         renamed.disks.as_mut().unwrap().label = "another".into();
         assert_eq!(renamed.differs_in(&far_from_default()), []);
+        assert_eq!(renamed, far_from_default());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::study::{
-    Delay, Disk, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, capabilities, written,
+    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, capabilities,
+    written,
 };
 
 fn parsed(text: &str) -> Study {

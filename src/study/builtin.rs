@@ -1,6 +1,6 @@
 //! Studies that come with acklab.
 
-use super::written;
+use super::written::walk::one_of_names;
 use crate::error::Mistake;
 
 const STUDIES: [(&str, &str); 9] = [
@@ -62,7 +62,7 @@ pub fn other_name(name: &str) -> Option<&'static str> {
 
 /// What to say of a name that is neither a file nor a built-in study.
 pub fn no_such_study(place: &str, name: &str) -> Mistake {
-    let advice = written::no_such_study(name);
+    let advice = one_of_names(name, &builtin_names());
     Mistake::new(
         place,
         "",

@@ -17,11 +17,12 @@ pub mod nodes;
 pub mod overrides;
 pub mod quick;
 pub mod screen;
+mod slug;
+mod sweep;
 pub mod units;
 pub mod workload;
 pub mod written;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -32,11 +33,13 @@ pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
 pub use endpoint::EndpointSpec;
 use fault::{Fault, Leaves};
 pub use front::{Front, FrontAt, Proxy};
-pub use mode::{Ack, Consistency, Mode, ModeSpec, Varied, WaitPoint, WhenShort};
+pub use mode::{Ack, Consistency, Mode, ModeSpec, Variables, Varied, WaitPoint, WhenShort};
 pub use network::{Distances, Network};
 pub use overrides::Overrides;
 pub use quick::Quick;
 pub use screen::Screen;
+pub use slug::slug;
+pub use sweep::Sweep;
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.
@@ -122,44 +125,21 @@ impl Study {
         }
         Fault::of_power(spec, &self.sites, Leaves::Nothing).unwrap_or_default()
     }
-}
 
-/// One group of axes: the product of all lists, for every mode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sweep {
-    /// Load to run.
-    pub workloads: Vec<Workload>,
-    /// Numbers of client connections.
-    pub connections: Vec<u32>,
-    /// Transactions offered each second over all connections; empty for a closed loop.
-    #[serde(default)]
-    pub rates_per_s: Vec<u32>,
-    /// Distances between the sites.
-    pub distances: Vec<Distances>,
-    /// The nodes' disks; empty where none is emulated, and only there.
-    #[serde(default)]
-    pub disks: Vec<Disks>,
-    /// Sites of the client.
-    pub client_sites: Vec<String>,
-    /// Labels of the modes that it is crossed with; empty for all.
-    #[serde(default)]
-    pub modes: Vec<String>,
-    /// The measured window, where it is not the study's.
-    #[serde(default)]
-    pub measure: Option<Duration>,
-    /// Its cells are measured in so many rounds from the first on; `None` for all.
-    #[serde(default)]
-    pub rounds: Option<u32>,
-    /// When a cell's load has ended and replicas have caught up, its servers and disks are watched
-    /// for so long.
-    #[serde(default)]
-    pub watch_after: Option<Duration>,
-}
-
-impl Sweep {
-    /// Whether it is crossed with the mode of that label.
-    pub fn has_mode(&self, label: &str) -> bool {
-        self.modes.is_empty() || self.modes.iter().any(|name| name == label)
+    /// The short run; `None` if the study has none.
+    pub fn shortened(mut self) -> Option<Study> {
+        let quick = *self.quick.take()?;
+        self.modes.retain(|spec| quick.modes.contains(&spec.label));
+        let is_left = |sweep: &Sweep| self.modes.iter().any(|spec| sweep.has_mode(&spec.label));
+        Some(Study {
+            rounds: quick.rounds,
+            warmup: quick.warmup,
+            measure: quick.measure,
+            power_cuts: quick.power_cuts,
+            sweeps: quick.sweeps.into_iter().filter(is_left).collect(),
+            is_quick: true,
+            ..self
+        })
     }
 }
 
@@ -168,19 +148,4 @@ impl Study {
     pub fn is_of_endpoints(&self) -> bool {
         self.modes.iter().any(|spec| spec.mode == Mode::Endpoint)
     }
-}
-
-/// Server variables by name, values as they stand in an option file.
-pub type Variables = BTreeMap<String, String>;
-
-/// A name as it can stand in an identifier: lower case, everything but letters, digits, `.` and
-/// `_` as a dash. Labels must differ in this form.
-pub fn slug(text: &str) -> String {
-    let keep = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c| !keep(c))
-        .filter(|word| !word.is_empty())
-        .collect();
-    words.join("-")
 }

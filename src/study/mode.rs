@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EndpointSpec, Front, Variables};
+use super::{EndpointSpec, Front};
+
+/// Server variables by name, values as they stand in an option file.
+pub type Variables = BTreeMap<String, String>;
 
 /// When a semi-synchronous source waits for the acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Study, Sweep};
+use super::sweep::Sweep;
 
 /// What a short run changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,22 +17,4 @@ pub struct Quick {
     pub modes: Vec<String>,
     /// In place of the study's own.
     pub sweeps: Vec<Sweep>,
-}
-
-impl Study {
-    /// The short run; `None` if the study has none.
-    pub fn shortened(mut self) -> Option<Study> {
-        let quick = *self.quick.take()?;
-        self.modes.retain(|spec| quick.modes.contains(&spec.label));
-        let is_left = |sweep: &Sweep| self.modes.iter().any(|spec| sweep.has_mode(&spec.label));
-        Some(Study {
-            rounds: quick.rounds,
-            warmup: quick.warmup,
-            measure: quick.measure,
-            power_cuts: quick.power_cuts,
-            sweeps: quick.sweeps.into_iter().filter(is_left).collect(),
-            is_quick: true,
-            ..self
-        })
-    }
 }

@@ -2,72 +2,64 @@
 
 use std::collections::BTreeMap;
 
-use super::{Group, Point};
+use super::group::{Group, Sample};
 use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::summary::Value;
-use crate::plan::Cell;
-use crate::study::{Delay, Disk, Disks, Distances};
+use crate::plan::{Axis, Point};
+use crate::study::{Delay, Disk, Disks};
 
 /// Less than this between two flush times got tells nothing of a slope, in µs.
 const APART_US: f64 = 100.0;
 
 /// Points at one distance whose disks differ in nothing but a flush time that all of them share.
-pub struct Axis<'a> {
+pub struct Moved<'a> {
     /// One of them, which says what they have in common.
-    pub first: Option<&'a Cell>,
+    pub first: Option<&'a Point>,
 }
 
-impl<'a> Axis<'a> {
-    /// Of several such axes the one with most flush times; then one through the base disks; then
-    /// the one at the shortest distance.
-    pub fn of(group: &Group<'a>, base: Option<&Disks>) -> Axis<'a> {
-        let mut cells: BTreeMap<usize, &'a Cell> = BTreeMap::new();
-        cells.extend(group.points.iter().map(|point| (point.cell, point.asked)));
-        let rank = |first: &&Cell| {
-            let members = cells.values().filter(|cell| is_on_axis(first, cell));
-            let through_base = members.clone().any(|cell| cell.disks.as_ref() == base);
+impl<'a> Moved<'a> {
+    /// Of several such rows the one with most flush times; then one through the base; then the one
+    /// at the shortest distance.
+    pub fn of(group: &Group<'a>, base: Option<&Point>) -> Moved<'a> {
+        let cells = group.cells();
+        let rank = |first: &&Point| {
+            let members = cells.values().filter(|point| is_beside(first, point));
+            let is_base = |point: &&Point| match base {
+                Some(base) => point.is_same_in(base, Axis::Disks),
+                None => false,
+            };
+            let through_base = members.clone().any(is_base);
             let rtt = first.distances.pairs.iter().map(|(_, _, rtt)| *rtt).max();
             (members.count(), through_base, std::cmp::Reverse(rtt))
         };
-        let on_some = cells.values().filter(|cell| is_on_axis(cell, cell));
-        Axis {
-            first: on_some.copied().max_by_key(rank),
+        let in_some = cells.values().filter(|point| is_beside(point, point));
+        Moved {
+            first: in_some.copied().max_by_key(rank),
         }
     }
 
-    /// The points on it.
-    pub fn points(&self, group: &Group<'a>) -> Group<'a> {
-        group.only(|point| self.holds(point.asked))
+    /// The samples of these points.
+    pub fn samples(&self, group: &Group<'a>) -> Group<'a> {
+        let holds = |point: &Point| self.first.is_some_and(|first| is_beside(first, point));
+        group.only(|sample| holds(sample.point))
     }
 
-    /// Whether a cell is one of them.
-    pub fn holds(&self, cell: &Cell) -> bool {
-        self.first.is_some_and(|first| is_on_axis(first, cell))
-    }
-
-    /// Whether disks are those of one of them, at whatever distance.
-    pub fn holds_disks(&self, disks: &Disks) -> bool {
-        let first = self.first.and_then(|first| first.disks.as_ref());
-        first.is_some_and(|first| differ_in_flush_only(first, disks))
-    }
-
-    /// The distance they share.
-    pub fn distances(&self) -> Option<&'a Distances> {
-        self.first.map(|first| &first.distances)
+    /// Whether the disks are those of one of them, at whatever distance.
+    pub fn has_disks_of(&self, point: &Point) -> bool {
+        self.first
+            .is_some_and(|first| differ_in_flush_only(first, point))
     }
 }
 
-fn is_on_axis(first: &Cell, cell: &Cell) -> bool {
-    match (&first.disks, &cell.disks) {
-        (Some(one), Some(other)) => {
-            first.distances == cell.distances && differ_in_flush_only(one, other)
-        }
-        _ => false,
-    }
+fn is_beside(first: &Point, point: &Point) -> bool {
+    first.is_same_in(point, Axis::Distances) && differ_in_flush_only(first, point)
 }
 
-/// Both have one constant flush time for all sites, and are alike in all else.
-fn differ_in_flush_only(one: &Disks, other: &Disks) -> bool {
+/// Both have disks of one constant flush time for all sites, alike in all else.
+fn differ_in_flush_only(one: &Point, other: &Point) -> bool {
+    let (Some(one), Some(other)) = (&one.disks, &other.disks) else {
+        return false;
+    };
     let rest = |disks: &Disks| {
         let rest = disks.with_flush(Delay::NONE);
         (rest.all, rest.by_site)
@@ -79,20 +71,19 @@ fn differ_in_flush_only(one: &Disks, other: &Disks) -> bool {
 /// leaves everything else as it is at the base disks.
 pub fn by_site(
     group: &Group,
-    base: Option<&Disks>,
+    base: Option<&Point>,
     sites: &[String],
 ) -> Option<BTreeMap<String, Value>> {
     let base = base?;
+    let base_disks = base.disks.as_ref()?;
     let of_site = |site: &String| {
-        let slopes: Vec<f64> = group
-            .points
-            .iter()
-            .filter(|point| {
-                let disks = point.disks();
-                disks.is_some_and(|disks| raised_site(base, disks, sites) == Some(site))
-            })
-            .filter_map(|point| slope_from_base(group, base, point, site))
-            .collect();
+        let is_raised_there = |sample: &&Sample| {
+            let disks = sample.point.disks.as_ref();
+            disks.is_some_and(|disks| raised_site(base_disks, disks, sites) == Some(site))
+        };
+        let raised = group.samples.iter().filter(is_raised_there);
+        let slopes = raised.filter_map(|sample| slope_from_base(group, base, sample, site));
+        let slopes: Vec<f64> = slopes.collect();
         Some((site.clone(), estimate(&slopes, Noise::Adds)?.into()))
     };
     let found: BTreeMap<String, Value> = sites.iter().filter_map(of_site).collect();
@@ -111,15 +102,14 @@ fn raised_site<'s>(base: &Disks, disks: &Disks, sites: &'s [String]) -> Option<&
     (differing.next().is_none() && is_flush).then_some(site)
 }
 
-/// Against the same round's point at the base disks and the same distances.
-fn slope_from_base(group: &Group, base: &Disks, raised: &Point, site: &str) -> Option<f64> {
-    let mut level = group
-        .points
-        .iter()
-        .filter(|point| point.round == raised.round);
-    let level = level.find(|point| {
-        point.disks() == Some(base) && point.asked.distances == raised.asked.distances
-    })?;
+/// Against the same round's sample at the base disks and the same distances.
+fn slope_from_base(group: &Group, base: &Point, raised: &Sample, site: &str) -> Option<f64> {
+    let is_level = |sample: &&Sample| {
+        sample.round == raised.round
+            && sample.point.is_same_in(base, Axis::Disks)
+            && sample.point.is_same_in(raised.point, Axis::Distances)
+    };
+    let level = group.samples.iter().find(is_level)?;
     let apart_us = raised.flushes_us.get(site)? - level.flushes_us.get(site)?;
     (apart_us.abs() >= APART_US).then(|| (raised.latency_us - level.latency_us) / apart_us)
 }

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use super::{Group, Point};
+use super::group::{Group, Sample};
 use crate::analysis::fit::{Fit, least_squares};
 use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::summary::{LackOfFit, Value};
@@ -37,7 +37,7 @@ impl Lines {
         Lines::through(&rounds, |point| point.flush_us)
     }
 
-    fn through(rounds: &[Vec<&Point>], x: fn(&Point) -> Option<f64>) -> Lines {
+    fn through(rounds: &[Vec<&Sample>], x: fn(&Sample) -> Option<f64>) -> Lines {
         let points = rounds.first().map_or(0, |points| points.len());
         let fits = match points >= POINTS_NEEDED {
             true => rounds
@@ -99,8 +99,8 @@ impl Lines {
 }
 
 impl Line {
-    fn through(points: &[&Point], x: fn(&Point) -> Option<f64>) -> Option<Line> {
-        let row = |point: &&Point| x(point).map(|x| vec![1.0, x]);
+    fn through(points: &[&Sample], x: fn(&Sample) -> Option<f64>) -> Option<Line> {
+        let row = |point: &&Sample| x(point).map(|x| vec![1.0, x]);
         let rows: Vec<Vec<f64>> = points.iter().filter_map(row).collect();
         let latencies: Vec<f64> = points.iter().map(|point| point.latency_us).collect();
         Some(Line {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Group, Point};
+use super::group::{Group, Sample};
 use crate::analysis::fit::{Fit, least_squares};
 use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::summary::Value;
@@ -23,7 +23,7 @@ pub fn per_peer(group: &Group, sites: &[String]) -> Option<BTreeMap<String, Valu
     let [_, _] = peers else {
         return None;
     };
-    group.points.iter().find(|point| point.rtt_us.is_none())?;
+    group.samples.iter().find(|point| point.rtt_us.is_none())?;
     let rounds = group.whole_rounds(|_| true);
     let planes = rounds
         .iter()
@@ -91,12 +91,12 @@ fn model(places: &[Place], row: fn([f64; 2]) -> Vec<f64>) -> Option<Fit> {
     least_squares(&rows, &latencies)
 }
 
-fn plane(points: &[&Point], writer: &str, peers: &[String]) -> Option<Fit> {
+fn plane(points: &[&Sample], writer: &str, peers: &[String]) -> Option<Fit> {
     let places: Option<Vec<Place>> = points.iter().map(|p| place(p, writer, peers)).collect();
     model(&places?, |[b, c]| vec![1.0, b, c])
 }
 
-fn place(point: &Point, writer: &str, peers: &[String]) -> Option<Place> {
+fn place(point: &Sample, writer: &str, peers: &[String]) -> Option<Place> {
     let to = |peer: &str| {
         let (writer, peer) = (writer.to_owned(), peer.to_owned());
         let pair = if writer < peer {

@@ -1,11 +1,12 @@
 //! Whether round trips and flushes add up where both were raised, or one hides behind the other.
 
-use super::flushes::Axis;
-use super::{Group, Point};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::flushes::Moved;
+use super::group::{Group, Sample};
 use crate::analysis::interval::{Noise, estimate, median};
 use crate::analysis::summary::{Adds, Sum, Value};
-use crate::plan::Cell;
-use crate::study::{Disks, Distances};
+use crate::plan::{Axis, Point};
 
 /// What is within this share of the sum is the sum.
 const SAME_SHARE: f64 = 0.05;
@@ -18,36 +19,32 @@ struct Corners {
 
 /// Each cell in which both the distance and the flush time differ from those at which the lines
 /// were drawn, while in others of the same round only one of them does.
-pub fn adds(group: &Group, base: Option<&Disks>, axis: &Axis) -> Vec<Adds> {
-    let (Some(base), Some(near)) = (base, axis.distances()) else {
+pub fn adds(group: &Group, base: Option<&Point>, moved: &Moved) -> Vec<Adds> {
+    let (Some(base), Some(near)) = (base, moved.first) else {
         return vec![];
     };
-    let mut cells: Vec<(usize, &Cell)> = Vec::new();
-    for point in &group.points {
-        let cell = (point.cell, point.asked);
-        if is_raised(point, base, near, axis) && !cells.contains(&cell) {
-            cells.push(cell);
-        }
-    }
-    cells.sort_by_key(|(index, _)| *index);
-    let told = cells.into_iter();
-    told.filter_map(|(_, cell)| of_cell(group, cell, base, near))
+    let is_raised = |sample: &&Sample| {
+        let point = sample.point;
+        sample.rtt_us.is_some()
+            && !point.is_same_in(near, Axis::Distances)
+            && !point.is_same_in(base, Axis::Disks)
+            && moved.has_disks_of(point)
+    };
+    let raised = group.samples.iter().filter(is_raised);
+    let cells: BTreeMap<usize, &Point> = raised.map(|s| (s.cell, s.point)).collect();
+    cells
+        .into_values()
+        .filter_map(|point| of_cell(group, point, base, near))
         .collect()
 }
 
-fn is_raised(point: &Point, base: &Disks, near: &Distances, axis: &Axis) -> bool {
-    let is_other = |disks: &Disks| disks != base && axis.holds_disks(disks);
-    point.rtt_us.is_some() && point.asked.distances != *near && point.disks().is_some_and(is_other)
-}
-
-fn of_cell(group: &Group, cell: &Cell, base: &Disks, near: &Distances) -> Option<Adds> {
-    let disks = cell.disks.as_ref()?;
-    let rounds: std::collections::BTreeSet<u32> = group.points.iter().map(|p| p.round).collect();
+fn of_cell(group: &Group, point: &Point, base: &Point, near: &Point) -> Option<Adds> {
+    let rounds: BTreeSet<u32> = group.samples.iter().map(|s| s.round).collect();
     let corners = |round: u32| {
-        let at = |distances: &Distances, disks: &Disks| latency_us(group, round, distances, disks);
+        let at = |distances: &Point, disks: &Point| latency_us(group, round, distances, disks);
         Some(Corners {
-            got_us: at(&cell.distances, disks)?,
-            sum_us: at(&cell.distances, base)? + at(near, disks)? - at(near, base)?,
+            got_us: at(point, point)?,
+            sum_us: at(point, base)? + at(near, point)? - at(near, base)?,
         })
     };
     let corners: Vec<Corners> = rounds.into_iter().filter_map(corners).collect();
@@ -55,8 +52,8 @@ fn of_cell(group: &Group, cell: &Cell, base: &Disks, near: &Distances) -> Option
     let sum_us = median(&of(|c| c.sum_us))?;
     let difference_us = estimate(&of(|c| c.got_us - c.sum_us), Noise::Adds)?.into();
     Some(Adds {
-        distances: cell.distances.label.clone(),
-        disks: disks.label.clone(),
+        distances: point.distances.label.clone(),
+        disks: point.disks.as_ref()?.label.clone(),
         rounds: corners.len() as u32,
         got_us: median(&of(|c| c.got_us))?,
         sum_us,
@@ -65,15 +62,15 @@ fn of_cell(group: &Group, cell: &Cell, base: &Disks, near: &Distances) -> Option
     })
 }
 
-fn latency_us(group: &Group, round: u32, distances: &Distances, disks: &Disks) -> Option<f64> {
-    let is_it = |point: &&Point| {
-        point.round == round && point.asked.distances == *distances && point.disks() == Some(disks)
+/// At the distances of one point and the disks of another.
+fn latency_us(group: &Group, round: u32, distances: &Point, disks: &Point) -> Option<f64> {
+    let is_it = |sample: &&Sample| {
+        sample.round == round
+            && sample.point.is_same_in(distances, Axis::Distances)
+            && sample.point.is_same_in(disks, Axis::Disks)
     };
-    group
-        .points
-        .iter()
-        .find(is_it)
-        .map(|point| point.latency_us)
+    let found = group.samples.iter().find(is_it);
+    found.map(|sample| sample.latency_us)
 }
 
 /// `None` without an interval.

@@ -28,11 +28,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::study::disk::PowerCut;
 
-pub use cut::{Amount, CutReport};
+pub use cut::{Amount, BLOCK_BYTES, CutReport};
 use cut::{Left, Lot};
-
-/// What a version is an image of: the unit of ext4 and of the page cache.
-pub const BLOCK_BYTES: usize = 4096;
 
 /// Versions of a block, besides the newest, kept in one epoch.
 const EARLIER_MAX: usize = 3;

@@ -6,41 +6,16 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
+use super::access::Access;
 use super::refusal::{NOT_THERE, refused};
-use super::secret::Secret;
-use super::trust::{Authorities, Guest};
+use super::trust::Authorities;
 use crate::error::Result;
 use crate::lab::sql::{Ask, text_pairs, value_as_text};
-use crate::study::endpoint::{Address, Tls};
 
 /// How long connecting may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// A peer that acknowledges nothing for so long is gone, however long a statement may run.
 const SILENCE_LIMIT: Duration = Duration::from_secs(30);
-
-/// Where a server is and how one gets in.
-#[derive(Debug, Clone)]
-pub struct Access {
-    /// What it is called in tables: `writer`, `replica 1`.
-    pub name: String,
-    pub address: Address,
-    pub tls: Tls,
-    pub password: Secret,
-}
-
-impl Access {
-    /// What the load must keep to there.
-    pub fn guest(&self) -> Guest {
-        let ca_pem = match &self.tls {
-            Tls::Verify { ca_pem } => ca_pem.clone(),
-            Tls::Off => None,
-        };
-        Guest {
-            server_name: self.address.host.clone(),
-            ca_pem,
-        }
-    }
-}
 
 /// A connection for everything but the load.
 pub struct Connection {

@@ -2,7 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use super::connection::{Access, Connection};
+use super::access::Access;
+use super::connection::Connection;
 use crate::error::{Result, Tried, breakdown};
 use crate::lab::handshake::{rtt_us, rtts_us};
 use crate::study::endpoint::Address;

@@ -4,6 +4,7 @@
 //! No sandbox stands around this. What could outlive a killed run is its database alone: `claims`
 //! keeps its name on this machine, and the next run on that server drops it.
 
+mod access;
 mod claims;
 mod connection;
 mod handshake;
@@ -12,8 +13,9 @@ mod refusal;
 mod secret;
 mod trust;
 
+pub use access::Access;
 pub use claims::{Claims, Leftover};
-pub use connection::{Access, Connection};
+pub use connection::Connection;
 pub use handshake::{Handshake, handshakes};
 pub use owned::{HEARTBEAT, Owned, drop_left};
 pub use secret::Secret;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use mysql::Error as SqlError;
 
+use super::access::Access;
 use super::claims::{Claim, Claims, Leftover};
-use super::connection::{Access, Connection};
+use super::connection::Connection;
 use super::refusal::{NOT_THERE, is_read_only, refused};
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::sql::Ask;

@@ -7,7 +7,7 @@ use mysql::{DriverError, Error as SqlError};
 use mysql_common::proto::codec::error::PacketCodecError;
 use rustls::{CertificateError, Error as TlsError};
 
-use super::connection::Access;
+use super::access::Access;
 use crate::error::{Error, Mistake, breakdown};
 
 /// There is no such database, or no such table in it.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::catalogue::{Catalogue, Entry, Libraries, Source};
-use super::client::{Client, MVN, NPM};
+use super::client::{Client, MVN, NPM, on_path};
 use super::program::{Kept, Program};
 use super::{apt, maven, npm, tarball, wrap};
 use crate::error::{Mistake, Result, Tried, breakdown};
@@ -257,20 +257,5 @@ fn fetch(entry: &Entry, part: &Path, say: &dyn Fn(&str)) -> Result<Kept> {
         version: String::new(),
         origin,
         source: entry.source.clone(),
-    })
-}
-
-/// Where a program lies that is on the PATH or in a system folder.
-pub fn on_path(program: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    folders.extend(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    let found = folders
-        .iter()
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file());
-    found.ok_or_else(|| {
-        let allowed = "install it, put its folder on the PATH, or choose another server";
-        Mistake::new("servers", program, "no such program on the PATH", allowed).into()
     })
 }

@@ -1,10 +1,9 @@
 //! The ordinary clients of package managers: found on the PATH, or the user is told how to get
 //! them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::cache::on_path;
 use crate::error::{Breakdown, Mistake, Result, Tried};
 
 /// Lines of a failed client that are shown: the first, for what follows them is advice.
@@ -61,6 +60,21 @@ impl Client {
         let allowed = format!("install it: apt-get install {package}; or choose another server");
         Err(Mistake::new("servers", program, "no such program on the PATH", &allowed).into())
     }
+}
+
+/// Where a program lies that is on the PATH or in a system folder.
+pub fn on_path(program: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    let found = folders
+        .iter()
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file());
+    found.ok_or_else(|| {
+        let allowed = "install it, put its folder on the PATH, or choose another server";
+        Mistake::new("servers", program, "no such program on the PATH", allowed).into()
+    })
 }
 
 /// The first lines that say anything.

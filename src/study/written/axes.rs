@@ -1,6 +1,6 @@
 //! Keys of a `[[mode]]` that may be lists: each makes a mode of its own.
 
-use super::modes::{DEFAULT_APPLIERS, DEFAULT_NODES};
+use super::defaults::{DEFAULT_APPLIERS, DEFAULT_NODES};
 use super::walk::{Node, Table};
 use super::{fronts, labels};
 use crate::study::{Front, ModeSpec, limits};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::modes::for_modes;
+use super::defaults::for_modes;
 use super::walk::{Node, Table};
 use crate::study::mode::COPY_TIMEOUT;
 use crate::study::{Ack, Mode, WhenShort, limits, units};

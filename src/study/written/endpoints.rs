@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ReadFile;
-use super::walk::{Node, Table};
+use super::walk::{Node, ReadFile, Table};
 use crate::study::endpoint::{
     Address, DATABASE_PREFIX, EndpointSpec, Tls, is_database_name, without_password,
 };

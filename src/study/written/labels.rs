@@ -1,7 +1,7 @@
 //! What a mode is called if its study does not say.
 
 use super::copies;
-use super::modes::{
+use super::defaults::{
     CONSISTENCIES, DEFAULT_APPLIERS, DEFAULT_CONSISTENCY, DEFAULT_NODES, DEFAULT_TIMEOUT,
 };
 use crate::study::{Front, Mode, ModeSpec, WaitPoint, units};

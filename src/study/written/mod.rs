@@ -4,6 +4,7 @@
 
 mod axes;
 mod copies;
+mod defaults;
 mod disks;
 mod endpoints;
 mod fronts;
@@ -23,13 +24,11 @@ use super::capabilities::Capabilities;
 use super::fault::{Fault, Leaves};
 use super::{Mode, Network, Study, limits, units};
 use crate::error::Result;
-use walk::{Document, Node, Table, one_of_names, syntax};
+pub use walk::ReadFile;
+use walk::{Document, Node, Table, syntax};
 
 /// Words that stand where a site's name can, and mean something else there.
 const TAKEN: [&str; 6] = ["label", "client", "read", "write", "flush", "iops"];
-
-/// Reads the file of a given name as text; the error says what is wrong with it.
-pub type ReadFile<'a> = dyn Fn(&str) -> std::result::Result<String, String> + 'a;
 
 /// The study that `text` means. `file` is its name, for messages; `read_file` gets the text of
 /// the file that `my_cnf` names.
@@ -86,8 +85,8 @@ fn study(
             .get("rounds")
             .and_then(|node| node.count(limits::ROUNDS))
             .unwrap_or(4),
-        warmup: time(table, "warmup", limits::WARMUP, Duration::from_millis(500)),
-        measure: time(table, "measure", limits::MEASURE, Duration::from_secs(2)),
+        warmup: table.time("warmup", limits::WARMUP, Duration::from_millis(500)),
+        measure: table.time("measure", limits::MEASURE, Duration::from_secs(2)),
         network: network(table),
         tls: match is_of_endpoints {
             true => modes.iter().all(has_tls),
@@ -231,18 +230,6 @@ fn sites(table: &Table<'_>) -> Vec<String> {
     sites
 }
 
-fn time(
-    table: &Table<'_>,
-    key: &str,
-    range: limits::Range<Duration>,
-    default: Duration,
-) -> Duration {
-    table
-        .get(key)
-        .and_then(|node| node.time(range))
-        .unwrap_or(default)
-}
-
 fn network(table: &Table<'_>) -> Network {
     let default = Network {
         rtt_within_site: Duration::from_micros(250),
@@ -253,15 +240,10 @@ fn network(table: &Table<'_>) -> Network {
     let Some(table) = table.get("network").and_then(|node| node.table()) else {
         return default;
     };
-    let within = time(
-        &table,
-        "rtt_within_site",
-        limits::RTT,
-        default.rtt_within_site,
-    );
+    let within = table.time("rtt_within_site", limits::RTT, default.rtt_within_site);
     let network = Network {
         rtt_within_site: within,
-        jitter: time(&table, "jitter", limits::JITTER, default.jitter),
+        jitter: table.time("jitter", limits::JITTER, default.jitter),
         loss: table
             .get("loss")
             .and_then(|node| node.share(limits::LOSS))
@@ -397,11 +379,6 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
         limits::CELLS,
         limits::STUDY.as_secs_f64() / 3_600.0
     ))
-}
-
-/// The advice for a built-in study's name that is not known.
-pub fn no_such_study(name: &str) -> String {
-    one_of_names(name, &super::builtin_names())
 }
 
 #[cfg(test)]

@@ -2,23 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ReadFile;
 use super::axes::Axes;
 use super::copies::{self, Copies};
+use super::defaults::{
+    CONSISTENCIES, DEFAULT_APPLIERS, DEFAULT_CONSISTENCY, DEFAULT_TIMEOUT, for_modes,
+};
 use super::endpoints::{self, ENDPOINT};
-use super::walk::{Node, Table, one_of_names};
+use super::walk::{Node, ReadFile, Table, one_of_names};
 use super::{fronts, labels};
 use crate::study::capabilities::{Capabilities, Capability, Flavour};
-use crate::study::{Consistency, Mode, ModeSpec, Variables, WaitPoint, limits, slug};
-
-/// Nodes of a mode that replicates, if the study does not say.
-pub(super) const DEFAULT_NODES: u32 = 3;
-/// Parallel applier threads, if the study does not say.
-pub(super) const DEFAULT_APPLIERS: u32 = 4;
-/// Semi-synchronous timeout, if the study does not say: the servers' own.
-pub(super) const DEFAULT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
-/// Group consistency, if the study does not say. Pinned: servers' own default changed with 8.4.
-pub(super) const DEFAULT_CONSISTENCY: Consistency = Consistency::BeforeOnPrimaryFailover;
+use crate::study::{Mode, ModeSpec, Variables, WaitPoint, limits, slug};
 
 const MODES: [&str; 9] = [
     "single",
@@ -42,17 +35,6 @@ const WITHOUT_BINARY_LOG: [&str; 4] = ["single", "galera", "mirror", "quorum"];
 const WAIT_POINTS: [(&str, WaitPoint); 2] = [
     ("AFTER_SYNC", WaitPoint::AfterSync),
     ("AFTER_COMMIT", WaitPoint::AfterCommit),
-];
-
-pub(super) const CONSISTENCIES: [(&str, Consistency); 5] = [
-    ("EVENTUAL", Consistency::Eventual),
-    (
-        "BEFORE_ON_PRIMARY_FAILOVER",
-        Consistency::BeforeOnPrimaryFailover,
-    ),
-    ("BEFORE", Consistency::Before),
-    ("AFTER", Consistency::After),
-    ("BEFORE_AND_AFTER", Consistency::BeforeAndAfter),
 ];
 
 /// What a mode is checked against.
@@ -200,26 +182,6 @@ fn kind(
         node.wrong(&format!("is not a mode of {server}, which can do {can}"));
     }
     Some(kind)
-}
-
-/// The value of a key that only some modes have.
-pub(super) fn for_modes<'d>(
-    table: &Table<'d>,
-    key: &str,
-    kind: Option<&str>,
-    modes: &[&str],
-) -> Option<Node<'d>> {
-    let node = table.get(key)?;
-    let kind = kind?;
-    if !modes.contains(&kind) {
-        let plural = if modes.len() > 1 { "modes" } else { "mode" };
-        node.wrong(&format!(
-            "is for {plural} {} only, not for {kind}",
-            modes.join(" and ")
-        ));
-        return None;
-    }
-    Some(node)
 }
 
 fn flag_for(table: &Table<'_>, key: &str, kind: Option<&str>, modes: &[&str]) -> bool {

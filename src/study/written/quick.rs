@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::walk::{Node, Table};
-use super::{limits, time};
-use crate::study::{ModeSpec, Quick, Study, Sweep};
+use crate::study::{ModeSpec, Quick, Study, Sweep, limits};
 
 /// The run that a sweep belongs to, if it does not belong to both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub fn split(
 /// cuts, of which it makes none.
 pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<Quick>> {
     let table = table.get("quick")?.table()?;
-    let given = |key: &str, range, or: Duration| time(&table, key, range, or);
+    let given = |key: &str, range, or: Duration| table.time(key, range, or);
     let count = |key: &str, range| table.get(key).and_then(|node| node.count(range));
     let quick = Quick {
         rounds: count("rounds", limits::ROUNDS).unwrap_or(study.rounds),

@@ -172,6 +172,7 @@ fn modes_have_defaults_of_their_own() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // One long text.
 fn every_key_is_understood() {
     let study = meant(
         r#"

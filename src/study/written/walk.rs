@@ -16,6 +16,9 @@ use crate::error::{Error, Mistake, Result};
 use crate::study::limits;
 use crate::study::units;
 
+/// Reads the file of a given name as text; the error says what is wrong with it.
+pub type ReadFile<'a> = dyn Fn(&str) -> std::result::Result<String, String> + 'a;
+
 /// A text that is being read, and the mistakes found in it so far.
 pub struct Document<'t> {
     file: &'t str,
@@ -143,6 +146,12 @@ impl<'d> Table<'d> {
     pub fn get_alias(&self, name: &str) -> Option<Node<'d>> {
         self.aliases.borrow_mut().push(name.to_owned());
         self.entries.get(name).map(|(_, node)| node.clone())
+    }
+
+    /// A time within a range; the default where it is not given, or wrong.
+    pub fn time(&self, name: &str, range: limits::Range<Duration>, default: Duration) -> Duration {
+        let given = self.get(name).and_then(|node| node.time(range));
+        given.unwrap_or(default)
     }
 
     /// The value of a key that must be given.

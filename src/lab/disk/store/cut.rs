@@ -6,8 +6,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::BLOCK_BYTES;
 use crate::study::disk::PowerCut;
+
+/// What a version is an image of: the unit of ext4 and of the page cache.
+pub const BLOCK_BYTES: usize = 4096;
 
 /// An amount of volatile writing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

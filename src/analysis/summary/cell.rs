@@ -1,96 +1,16 @@
-//! What can be said of a record: plain types. Written as JSON they are a stable interface;
-//! docs/record.md documents every key.
+//! One cell over all its rounds.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::applied::LagState;
-use super::claims::{Article, Claim};
-use super::effects::Effects;
-use super::interval::Estimate;
-use super::ladder::Ladder;
-use super::timeline::Dips;
-use super::trial::Toll;
-pub use crate::plan::{Axis, Point, Rest};
+use super::after::{AfterLoad, HandshakeSummary};
+use super::dips::Dips;
+use super::estimate::Estimate;
+use super::lag::{LagState, LagSummary};
+use crate::plan::Point;
+use crate::record::Flag;
 use crate::record::server_errors::ServerErrors;
-use crate::record::{EndpointFacts, Flag, Host, ServerFacts};
-
-/// Everything that a report prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    pub study: String,
-    pub title: String,
-    pub seed: u64,
-    pub command_line: Vec<String>,
-    pub acklab_version: String,
-    pub started_unix_ms: u64,
-    /// Whether the run went through to its end.
-    pub finished: bool,
-    pub rounds_asked: u32,
-    /// Measurements kept, and those a finished run has.
-    pub measurements: usize,
-    pub measurements_asked: usize,
-    /// How many void ones were made again and left out.
-    pub measurements_made_again: u32,
-    pub warmup_s: f64,
-    pub measure_s: f64,
-    /// The writer stands in the first.
-    pub sites: Vec<String>,
-    pub rtt_us_within_site: f64,
-    pub tls: bool,
-    /// The study's short run.
-    pub is_quick: bool,
-    pub host: Host,
-    pub servers: Vec<ServerFacts>,
-    pub labs: Vec<LabSummary>,
-    /// Server variables that decide what a commit costs: name → value → where it was so.
-    pub terms: BTreeMap<String, BTreeMap<String, Vec<String>>>,
-    pub remarks: Vec<String>,
-    /// Servers that somebody else runs; absent in a study of labs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub endpoints: Vec<EndpointFacts>,
-    pub cells: Vec<CellSummary>,
-    pub anatomy: Vec<Anatomy>,
-    /// What each variable of a screening design does, alone and with others.
-    pub effects: Vec<Effects>,
-    /// Up to which offered rate replicas keep up; absent where no rate was offered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ladders: Vec<Ladder>,
-    /// What was left of acknowledged commits when servers were ended, after the last round.
-    pub tolls: Vec<ModeToll>,
-    /// The article whose question the study asks again, and its claims.
-    pub article: Option<Article>,
-    pub claims: Vec<Claim>,
-}
-
-/// What became of one mode's commits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModeToll {
-    pub label: String,
-    pub server: String,
-    pub mode: String,
-    #[serde(flatten)]
-    pub toll: Toll,
-}
-
-/// One lab of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LabSummary {
-    pub family: String,
-    /// Labels of the modes that it serves.
-    pub modes: Vec<String>,
-    pub ready_s: f64,
-    pub overridden: Vec<Overridden>,
-}
-
-/// A setting of the user's that the lab had to override.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Overridden {
-    pub name: String,
-    pub given: String,
-    pub used: String,
-}
 
 /// What a figure "per commit" is divided by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,48 +169,6 @@ pub struct ByRound {
     pub p95_us: BTreeMap<u32, f64>,
 }
 
-/// What a server and its disk still did after the load, and what they do else: medians over rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AfterLoad {
-    pub node: String,
-    /// From the end of the load, or from when replicas had caught up.
-    pub watched_s: f64,
-    /// Before the load, just after the mode was entered.
-    pub idle: Doing,
-    /// In the measured window.
-    pub window: Doing,
-    /// Over the whole watch.
-    pub after: Doing,
-    /// In its last quarter.
-    pub end: Doing,
-    /// In the least and the most busy piece of the watch, of about a second each.
-    pub busy_share_least: Option<f64>,
-    pub busy_share_most: Option<f64>,
-}
-
-/// What a server and its emulated disk do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Doing {
-    /// CPU seconds of the server each second.
-    pub cpu_s_per_s: Option<f64>,
-    pub reads_per_s: Option<f64>,
-    pub writes_per_s: Option<f64>,
-    pub bytes_read_per_s: Option<f64>,
-    pub bytes_written_per_s: Option<f64>,
-    /// Share of time in which the disk had a request under way, 0 to 1, as iostat's `%util`.
-    pub busy_share: Option<f64>,
-}
-
-/// TCP handshakes with one server, over all rounds together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct HandshakeSummary {
-    pub node: String,
-    pub min: f64,
-    pub p50: f64,
-    pub max: f64,
-    pub samples: u64,
-}
-
 /// Round-trip time between two sites: median over rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairOfSites {
@@ -356,132 +234,10 @@ pub struct ByRole {
     pub replica: Option<f64>,
 }
 
-/// One replica's lag over all rounds together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LagSummary {
-    pub node: String,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
-    pub max: Option<f64>,
-    /// Samples that are no more than how long a beat was waited for in vain: those lags are longer.
-    #[serde(default)]
-    pub beyond: u64,
-    pub samples: u64,
-    /// From the end of the load until all was applied: median over rounds; absent where waiting
-    /// was given up in half of them or more.
-    pub catch_up: Option<f64>,
-    /// In so many rounds waiting was given up, after [`crate::record::CATCH_UP_LIMIT_S`].
-    #[serde(default)]
-    pub not_caught_up: u32,
-}
-
 /// In how many rounds a doubt arose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlagCount {
     pub flag: Flag,
     pub rounds: u32,
     pub of: u32,
-}
-
-/// What a mode's commit consists of:
-/// `latency = work + round trips · RTT + flushes · flush time asked`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Anatomy {
-    pub label: String,
-    pub server: String,
-    pub mode: String,
-    pub settings: BTreeMap<String, String>,
-    pub client_site: String,
-    pub workload: String,
-    /// Equal distances that the line was drawn through, and rounds that had three of them.
-    pub distances: u32,
-    pub rounds: u32,
-    pub round_trips: Option<Value>,
-    /// Flushes in series: slope over the flush time got on the writer's disk, all disks being
-    /// alike, at one distance.
-    pub flushes: Option<Value>,
-    /// Flush times that the line was drawn through, and rounds that had three of them.
-    pub flush_times: u32,
-    pub flush_rounds: u32,
-    /// The line's latency at no distance; where there are `flushes`, at no flush time asked.
-    pub work_us: Option<Value>,
-    /// Of the line over distances, and of that over flush times.
-    pub lack_of_fit: Option<LackOfFit>,
-    pub flushes_lack_of_fit: Option<LackOfFit>,
-    /// Cells with both distance and flush time raised.
-    pub adds: Vec<Adds>,
-    /// Where a site's disks alone were slowed down: flushes there in series with the commit.
-    pub flushes_by_site: Option<BTreeMap<String, Value>>,
-    /// What `flushes` belong to: `ext4`, and how the server's log lies on it.
-    pub file_system: Option<String>,
-    pub log_layout: String,
-    /// With unequal distances: round trips by the site of the peer.
-    pub per_peer: Option<BTreeMap<String, Value>>,
-    /// `nearest`, `farthest`, `both`, `nobody`, `undecided`, or the site waited for.
-    pub waits_for: Option<String>,
-    /// Doubts about its measurements, void ones included.
-    pub flags: Vec<FlagCount>,
-    /// The first of its points, to be compared; no part of the JSON.
-    #[serde(skip)]
-    pub point: Point,
-}
-
-/// A fitted figure with its interval over rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Value {
-    pub value: f64,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-}
-
-impl From<Estimate> for Value {
-    fn from(estimate: Estimate) -> Self {
-        Value {
-            value: estimate.median,
-            low: estimate.low,
-            high: estimate.high,
-        }
-    }
-}
-
-/// Where both distance and flush time were raised: the latency got, and the sum of what each of
-/// them adds alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Adds {
-    pub distances: String,
-    pub disks: String,
-    /// Rounds that had all four cells.
-    pub rounds: u32,
-    pub got_us: f64,
-    pub sum_us: f64,
-    /// Got less the sum, over rounds.
-    pub difference_us: Value,
-    /// Absent without an interval.
-    pub verdict: Option<Sum>,
-}
-
-/// What a difference from the sum says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sum {
-    /// The interval lies within 5 % of the sum.
-    Adds,
-    /// Less than the sum: part of one hides behind the other.
-    Overlaps,
-    /// More than the sum.
-    Exceeds,
-    /// The interval holds zero, and is too wide to say more.
-    NoDifferenceShown,
-}
-
-/// How far the medians stray from the line.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LackOfFit {
-    /// Largest distance of a median, averaged over rounds, from the line.
-    pub residual_us_max: f64,
-    /// The same, as a share of the line's latency there.
-    pub share: f64,
-    /// Chance of straying as far by noise alone if the line were true: an F test against the
-    /// scatter between rounds. Absent with one round.
-    pub p: Option<f64>,
 }

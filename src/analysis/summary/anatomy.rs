@@ -1,0 +1,94 @@
+//! What a mode's commit consists of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::FlagCount;
+use super::estimate::Value;
+use crate::plan::Point;
+
+/// What a mode's commit consists of:
+/// `latency = work + round trips · RTT + flushes · flush time asked`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Anatomy {
+    pub label: String,
+    pub server: String,
+    pub mode: String,
+    pub settings: BTreeMap<String, String>,
+    pub client_site: String,
+    pub workload: String,
+    /// Equal distances that the line was drawn through, and rounds that had three of them.
+    pub distances: u32,
+    pub rounds: u32,
+    pub round_trips: Option<Value>,
+    /// Flushes in series: slope over the flush time got on the writer's disk, all disks being
+    /// alike, at one distance.
+    pub flushes: Option<Value>,
+    /// Flush times that the line was drawn through, and rounds that had three of them.
+    pub flush_times: u32,
+    pub flush_rounds: u32,
+    /// The line's latency at no distance; where there are `flushes`, at no flush time asked.
+    pub work_us: Option<Value>,
+    /// Of the line over distances, and of that over flush times.
+    pub lack_of_fit: Option<LackOfFit>,
+    pub flushes_lack_of_fit: Option<LackOfFit>,
+    /// Cells with both distance and flush time raised.
+    pub adds: Vec<Adds>,
+    /// Where a site's disks alone were slowed down: flushes there in series with the commit.
+    pub flushes_by_site: Option<BTreeMap<String, Value>>,
+    /// What `flushes` belong to: `ext4`, and how the server's log lies on it.
+    pub file_system: Option<String>,
+    pub log_layout: String,
+    /// With unequal distances: round trips by the site of the peer.
+    pub per_peer: Option<BTreeMap<String, Value>>,
+    /// `nearest`, `farthest`, `both`, `nobody`, `undecided`, or the site waited for.
+    pub waits_for: Option<String>,
+    /// Doubts about its measurements, void ones included.
+    pub flags: Vec<FlagCount>,
+    /// The point of its first cell; no part of the JSON, which has its values by name.
+    #[serde(skip)]
+    pub point: Point,
+}
+
+/// Where both distance and flush time were raised: the latency got, and the sum of what each of
+/// them adds alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adds {
+    pub distances: String,
+    pub disks: String,
+    /// Rounds that had all four cells.
+    pub rounds: u32,
+    pub got_us: f64,
+    pub sum_us: f64,
+    /// Got less the sum, over rounds.
+    pub difference_us: Value,
+    /// Absent without an interval.
+    pub verdict: Option<Sum>,
+}
+
+/// What a difference from the sum says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sum {
+    /// The interval lies within 5 % of the sum.
+    Adds,
+    /// Less than the sum: part of one hides behind the other.
+    Overlaps,
+    /// More than the sum.
+    Exceeds,
+    /// The interval holds zero, and is too wide to say more.
+    NoDifferenceShown,
+}
+
+/// How far the medians stray from the line.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LackOfFit {
+    /// Largest distance of a median, averaged over rounds, from the line.
+    pub residual_us_max: f64,
+    /// The same, as a share of the line's latency there.
+    pub share: f64,
+    /// Chance of straying as far by noise alone if the line were true: an F test against the
+    /// scatter between rounds. Absent with one round.
+    pub p: Option<f64>,
+}

@@ -1,0 +1,100 @@
+//! What can be said of a record: plain types, which import none of those that make them. Written as
+//! JSON they are a stable interface; docs/record.md documents every key.
+
+mod after;
+mod anatomy;
+mod cell;
+mod dips;
+mod effects;
+mod estimate;
+mod ladder;
+mod lag;
+mod toll;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::claims::{Article, Claim};
+use crate::record::{EndpointFacts, Host, ServerFacts};
+
+pub use after::{AfterLoad, Doing, HandshakeSummary};
+pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
+pub use cell::{
+    ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
+    ReplicaCpu, Traffic,
+};
+pub use dips::Dips;
+pub use effects::{Effect, Effects, Factor};
+pub use estimate::{Estimate, Value};
+pub use ladder::{Ladder, Reach, Rung};
+pub use lag::{LagState, LagSummary};
+pub use toll::ModeToll;
+
+pub use crate::plan::{Axis, Point, Rest};
+
+/// Everything that a report prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub study: String,
+    pub title: String,
+    pub seed: u64,
+    pub command_line: Vec<String>,
+    pub acklab_version: String,
+    pub started_unix_ms: u64,
+    /// Whether the run went through to its end.
+    pub finished: bool,
+    pub rounds_asked: u32,
+    /// Measurements kept, and those a finished run has.
+    pub measurements: usize,
+    pub measurements_asked: usize,
+    /// How many void ones were made again and left out.
+    pub measurements_made_again: u32,
+    pub warmup_s: f64,
+    pub measure_s: f64,
+    /// The writer stands in the first.
+    pub sites: Vec<String>,
+    pub rtt_us_within_site: f64,
+    pub tls: bool,
+    /// The study's short run.
+    pub is_quick: bool,
+    pub host: Host,
+    pub servers: Vec<ServerFacts>,
+    pub labs: Vec<LabSummary>,
+    /// Server variables that decide what a commit costs: name → value → where it was so.
+    pub terms: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    pub remarks: Vec<String>,
+    /// Servers that somebody else runs; absent in a study of labs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointFacts>,
+    pub cells: Vec<CellSummary>,
+    pub anatomy: Vec<Anatomy>,
+    /// What each variable of a screening design does, alone and with others.
+    pub effects: Vec<Effects>,
+    /// Up to which offered rate replicas keep up; absent where no rate was offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladders: Vec<Ladder>,
+    /// What was left of acknowledged commits when servers were ended, after the last round.
+    pub tolls: Vec<ModeToll>,
+    /// The article whose question the study asks again, and its claims.
+    pub article: Option<Article>,
+    pub claims: Vec<Claim>,
+}
+
+/// One lab of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabSummary {
+    pub family: String,
+    /// Labels of the modes that it serves.
+    pub modes: Vec<String>,
+    pub ready_s: f64,
+    pub overridden: Vec<Overridden>,
+}
+
+/// A setting of the user's that the lab had to override.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overridden {
+    pub name: String,
+    pub given: String,
+    pub used: String,
+}

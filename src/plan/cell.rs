@@ -1,0 +1,47 @@
+//! A point of a study as its plan and its record have it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::study::{Disks, Distances, Study, Workload};
+
+/// One point to measure. Cells of a study are numbered from 0 in the order of its table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Readable and unique: `mysql-semisync/update_index/1c/a/2.15ms`.
+    pub id: String,
+    /// Index into the study's modes.
+    pub mode: usize,
+    pub workload: Workload,
+    pub connections: u32,
+    /// Transactions offered each second; `None` for a closed loop.
+    #[serde(default)]
+    pub rate_per_s: Option<u32>,
+    pub distances: Distances,
+    /// The nodes' disks, where they are emulated.
+    #[serde(default)]
+    pub disks: Option<Disks>,
+    pub client_site: String,
+    /// The measured window, where it is not the study's.
+    #[serde(default)]
+    pub measure: Option<Duration>,
+    /// Measured in so many rounds from the first on; `None` for all.
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// How long servers and disks are watched after the load.
+    #[serde(default)]
+    pub watch_after: Option<Duration>,
+}
+
+impl Cell {
+    /// Its measured window.
+    pub fn window(&self, study: &Study) -> Duration {
+        self.measure.unwrap_or(study.measure)
+    }
+
+    /// In how many rounds it is measured.
+    pub fn rounds(&self, study: &Study) -> u32 {
+        self.rounds.unwrap_or(study.rounds).min(study.rounds)
+    }
+}

@@ -1,0 +1,46 @@
+//! Groups of axes.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Disks, Distances, Workload};
+
+/// One group of axes: the product of all lists, for every mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// Load to run.
+    pub workloads: Vec<Workload>,
+    /// Numbers of client connections.
+    pub connections: Vec<u32>,
+    /// Transactions offered each second over all connections; empty for a closed loop.
+    #[serde(default)]
+    pub rates_per_s: Vec<u32>,
+    /// Distances between the sites.
+    pub distances: Vec<Distances>,
+    /// The nodes' disks; empty where none is emulated, and only there.
+    #[serde(default)]
+    pub disks: Vec<Disks>,
+    /// Sites of the client.
+    pub client_sites: Vec<String>,
+    /// Labels of the modes that it is crossed with; empty for all.
+    #[serde(default)]
+    pub modes: Vec<String>,
+    /// The measured window, where it is not the study's.
+    #[serde(default)]
+    pub measure: Option<Duration>,
+    /// Its cells are measured in so many rounds from the first on; `None` for all.
+    #[serde(default)]
+    pub rounds: Option<u32>,
+    /// When a cell's load has ended and replicas have caught up, its servers and disks are watched
+    /// for so long.
+    #[serde(default)]
+    pub watch_after: Option<Duration>,
+}
+
+impl Sweep {
+    /// Whether it is crossed with the mode of that label.
+    pub fn has_mode(&self, label: &str) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|name| name == label)
+    }
+}
