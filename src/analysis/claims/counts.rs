@@ -2,9 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::rule::Outcome;
 use super::tell;
-use super::verdict::Verdict;
+use super::verdict::{Outcome, Verdict};
 use crate::analysis::promise::Reason;
 use crate::analysis::summary::{CellSummary, ModeToll};
 use crate::analysis::timeline::Dips;

@@ -15,13 +15,12 @@ mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-use super::effects::Effects;
-use super::summary::{Anatomy, CellSummary, ModeToll};
 use crate::study::articles;
 pub use figure::Figure;
-use rule::Outcome;
+pub use select::Material;
 use select::Points;
 pub use table::{Grid, GridRow};
+use verdict::Outcome;
 pub use verdict::Verdict;
 
 /// An article whose question a study asks again.
@@ -43,16 +42,6 @@ pub struct Article {
     /// What it could not see, from the measurements made here. Whole sentences.
     #[serde(default)]
     pub unseen: Vec<String>,
-}
-
-/// What claims are judged by.
-pub struct Material<'a> {
-    pub cells: &'a [CellSummary],
-    pub tolls: &'a [ModeToll],
-    pub anatomy: &'a [Anatomy],
-    pub effects: &'a [Effects],
-    /// The study's short run, which leaves cells out.
-    pub is_quick: bool,
 }
 
 /// A figure of another machine.
@@ -126,7 +115,7 @@ fn claim(points: Points, material: &Material, row: &articles::Claim) -> Claim {
 /// What its words are taken as, why it is judged so, what came out beside the figures.
 fn reason(row: &articles::Claim, parts: &[Outcome], verdict: Verdict, is_quick: bool) -> String {
     let words = row.part.iter().filter(|part| !part.is.is_empty());
-    let mut said: Vec<String> = words.map(|part| rule::word(&part.is).said).collect();
+    let mut said: Vec<String> = words.map(|part| verdict::word(&part.is).said).collect();
     said.push(row.note.clone());
     said.extend(parts.iter().flat_map(|part| part.notes.clone()));
     if is_quick && verdict == Verdict::Undecided {

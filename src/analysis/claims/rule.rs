@@ -1,32 +1,12 @@
 //! How a part of a claim is judged: by a figure's bounds, or by counts.
 
 use super::figure::{self, Figure, words};
-use super::select::{Points, axes};
-use super::verdict::{Verdict, room, within};
-use super::{Material, counts, screen, tell};
+use super::select::{Material, Points, axes};
+use super::verdict::{Outcome, Verdict, room, within, word};
+use super::{counts, screen, tell};
 use crate::analysis::summary::CellSummary;
 use crate::plan::Axis;
-use crate::study::articles::{self, Across, At, Bounds, Compared, Condition, Part, Quantity, Rule};
-
-/// What became of a part of a claim.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    pub verdict: Verdict,
-    pub figures: Vec<Figure>,
-    /// What stands beside the figures: why, or what is missing.
-    pub notes: Vec<String>,
-}
-
-impl Outcome {
-    /// Without a figure.
-    pub fn new(verdict: Verdict, note: String) -> Outcome {
-        Outcome {
-            verdict,
-            figures: vec![],
-            notes: vec![note],
-        }
-    }
-}
+use crate::study::articles::{Across, At, Bounds, Compared, Condition, Part, Quantity, Rule};
 
 /// One point of a part, held against another or not.
 struct Case {
@@ -291,12 +271,6 @@ fn nearest(bounds: &Bounds, across: Across, mut figures: Vec<Figure>) -> Vec<Fig
         Across::Any => figures.pop().into_iter().collect(),
         _ => figures.into_iter().take(1).collect(),
     }
-}
-
-/// What a word is taken as.
-pub fn word(word: &str) -> Bounds {
-    let known = articles::words().remove(word);
-    known.unwrap_or_else(|| panic!("{word} is no word of studies/articles/words.toml"))
 }
 
 fn holds(points: Points, condition: &Condition, cell: &CellSummary) -> bool {

@@ -1,9 +1,8 @@
 //! Whether what variables gain adds up, by a screening design.
 
 use super::figure::{Figure, range};
-use super::rule::{Outcome, word};
 use super::tell;
-use super::verdict::{Verdict, within};
+use super::verdict::{Outcome, Verdict, within, word};
 use crate::analysis::effects::{Effect, Effects};
 use crate::analysis::summary::CellSummary;
 

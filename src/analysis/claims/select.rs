@@ -3,10 +3,21 @@
 use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::analysis::summary::CellSummary;
+use crate::analysis::effects::Effects;
+use crate::analysis::summary::{Anatomy, CellSummary, ModeToll};
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Amount, Article, Selector};
 use crate::study::{Workload, units};
+
+/// What claims are judged by.
+pub struct Material<'a> {
+    pub cells: &'a [CellSummary],
+    pub tolls: &'a [ModeToll],
+    pub anatomy: &'a [Anatomy],
+    pub effects: &'a [Effects],
+    /// The study's short run, which leaves cells out.
+    pub is_quick: bool,
+}
 
 /// What an article's selections are taken from.
 #[derive(Clone, Copy)]
@@ -116,7 +127,7 @@ fn connections(point: &Point) -> Option<u128> {
 fn rtt_ns(point: &Point) -> Option<u128> {
     let mut all = point.distances.pairs.iter().map(|(_, _, rtt)| rtt);
     let first = all.next()?;
-    all.all(|rtt| rtt == first).then(|| first.as_nanos())
+    all.all(|rtt| rtt == first).then_some(first.as_nanos())
 }
 
 /// Whether what was asked for, if anything, is the point's.

@@ -1,11 +1,11 @@
 //! What an article could not see: figures that its tool has no word for, as sentences.
 
 use super::figure::{Figure, host_bound_rounds, measured, scaled, value, words};
-use super::rule::{compared, word};
-use super::select::{Points, axes};
+use super::rule::compared;
+use super::screen;
+use super::select::{Material, Points, axes};
 use super::tell::{self, short};
-use super::verdict::{Verdict, within};
-use super::{Material, screen};
+use super::verdict::{Verdict, within, word};
 use crate::analysis::summary::{Anatomy, CellSummary, Value};
 use crate::study::articles::{Compared, Mover, Quantity, Unseen};
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use crate::study::articles::{Across, Bounds};
+use crate::study::articles::{self, Across, Bounds};
 
 /// What a repeat says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,4 +96,30 @@ pub fn room(bounds: &Bounds, figure: &Figure) -> f64 {
     let above = bounds.low.map_or(f64::INFINITY, |low| figure.low - low);
     let below = bounds.high.map_or(f64::INFINITY, |high| high - figure.high);
     above.min(below)
+}
+
+/// What a word is taken as.
+pub fn word(word: &str) -> Bounds {
+    let known = articles::words().remove(word);
+    known.unwrap_or_else(|| panic!("{word} is no word of studies/articles/words.toml"))
+}
+
+/// What became of a part of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    pub figures: Vec<Figure>,
+    /// What stands beside the figures: why, or what is missing.
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// Without a figure.
+    pub fn new(verdict: Verdict, note: String) -> Outcome {
+        Outcome {
+            verdict,
+            figures: vec![],
+            notes: vec![note],
+        }
+    }
 }
