@@ -7,45 +7,12 @@ use super::*;
 use crate::record::trial::{Series, Trial};
 use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
-use crate::study::{
-    Disk, Disks, Distances, ImagePlace, Images, Mode, ModeSpec, Network, Study, Sweep,
-    SysbenchLoad, Workload,
-};
-
-fn single() -> ModeSpec {
-    ModeSpec {
-        label: "mysql single".into(),
-        server: "mysql".into(),
-        mode: Mode::Single,
-        nodes: 1,
-        appliers: 4,
-        binary_log: true,
-        spread: false,
-        front: None,
-        memory_bytes: None,
-        baseline: None,
-        variables: [].into(),
-        node_variables: [].into(),
-        varied: None,
-        endpoint: None,
-        tls: None,
-        price_usd_per_hour: None,
-    }
-}
+use crate::study::{Disk, Disks, Distances, ImagePlace, Images, ModeSpec, Study, Sweep};
 
 fn cell(number: u32) -> Cell {
-    let workload = Workload::Sysbench {
-        load: SysbenchLoad::UpdateIndex,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    };
     Cell {
         id: format!("cell {number}"),
-        mode: 0,
-        workload,
         connections: number + 1,
-        rate_per_s: None,
         distances: Distances {
             label: "0.25 ms".into(),
             pairs: vec![("a".into(), "b".into(), Duration::from_micros(250))],
@@ -57,63 +24,39 @@ fn cell(number: u32) -> Cell {
             by_site: [].into(),
         }),
         client_site: "a".into(),
-        measure: None,
-        rounds: None,
-        watch_after: None,
+        ..Cell::default()
     }
 }
 
 fn header() -> Header {
+    let single = ModeSpec {
+        label: "mysql single".into(),
+        server: "mysql".into(),
+        nodes: 1,
+        ..ModeSpec::default()
+    };
     Header {
         study: Study {
             name: "small".into(),
-            title: "A small study".into(),
             article: Some("clouds-2015".into()),
             seed: u64::MAX,
-            rounds: 2,
             warmup: Duration::from_millis(1500),
-            measure: Duration::from_secs(3),
             sites: vec!["a".into()],
-            network: Network {
-                rtt_within_site: Duration::from_micros(250),
-                jitter: Duration::ZERO,
-                loss: 0.0,
-                rate_bits_per_s: None,
-            },
-            tls: false,
-            my_cnf: None,
-            power_cuts: 2,
-            faults: vec![],
-            power_cut_modes: vec![],
-            handshakes: false,
             images: Some(Images {
                 place: ImagePlace::Memory,
                 bytes: 1 << 30,
             }),
-            modes: vec![single()],
-            screens: vec![],
-            sweeps: vec![],
-            quick: None,
-            is_quick: false,
+            modes: vec![single],
+            ..Study::default()
         },
-        study_text: "name = \"small\"".into(),
         cells: (0..2).map(cell).collect(),
-        command_line: vec!["acklab".into(), "run".into()],
         started_unix_ms: 1,
-        acklab_version: "0.1.0".into(),
         host: Host {
-            kernel: "6.1".into(),
-            cpu_model: "x".into(),
-            cpus: 2,
-            memory_bytes: 1 << 33,
             fsync_us_p50: 310.5,
-            link_floor_us_p50: 80.0,
+            ..Host::default()
         },
-        servers: vec![],
-        labs: vec![],
-        remarks: vec![],
-        endpoints: vec![],
         file_system: Some("ext4".into()),
+        ..Header::default()
     }
 }
 
@@ -204,18 +147,7 @@ fn a_record_from_before_there_were_disks_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old");
     let mut header = header();
-    header.study.sweeps.push(Sweep {
-        workloads: vec![],
-        connections: vec![1],
-        rates_per_s: vec![],
-        distances: vec![],
-        disks: vec![],
-        client_sites: vec![],
-        modes: vec![],
-        measure: None,
-        rounds: None,
-        watch_after: None,
-    });
+    header.study.sweeps.push(Sweep::default());
     let mut store = Store::create(&path, &header).unwrap();
     store.append(&measurement(0, 1)).unwrap();
     drop(store);
