@@ -15,8 +15,8 @@ use crate::record::{
     CpuUsed, Header, Host, LabFacts, Lag, LinkTraffic, Measurement, RttGot, ServerFacts, histogram,
 };
 use crate::study::{
-    Ack, Consistency, Disks, Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Variables,
-    WaitPoint, WhenShort, Workload,
+    Ack, Consistency, Disks, Distances, Mode, ModeSpec, Network, Study, WaitPoint, WhenShort,
+    Workload,
 };
 
 pub use disks::{anatomy_points, flush, slow_at};

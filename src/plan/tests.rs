@@ -4,18 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::study::{
-    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, capabilities,
-    written,
+    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, written,
 };
 
-fn parsed(text: &str) -> Study {
-    let no_file = |_: &str| Err("no files here".to_owned());
-    written::parse(text, "test.toml", &capabilities::sample(), &no_file)
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn built_in(name: &str) -> Study {
-    parsed(builtin(name).expect(name))
+    written::sample(builtin(name).expect(name))
 }
 
 fn minutes(study: &Study) -> f64 {

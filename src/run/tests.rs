@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Cell, Outcome, Schedule, Turn, plan};
 use crate::record::Flag;
 use crate::record::store::Record;
-use crate::study::{MysqlslapLoad, Study, Workload, capabilities, written};
+use crate::study::{MysqlslapLoad, Study, Workload, written};
 use scripted::{Recorder, Script, Scripted, TRIALS, Trouble};
 
 /// One mode at two distances, once, with a power cut after it.
@@ -21,16 +21,10 @@ const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
                      [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
                      [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
 
-fn study(text: &str) -> Study {
-    let none = |_: &str| Err(String::new());
-    let parsed = written::parse(text, "x.toml", &capabilities::sample(), &none);
-    parsed.unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn small() -> Study {
     Study {
         power_cuts: TRIALS,
-        ..study(SMALL)
+        ..written::sample(SMALL)
     }
 }
 
@@ -211,7 +205,7 @@ fn modes_are_entered_once_in_each_round() {
     let text = SMALL
         .replace("rounds = 1", "rounds = 2")
         .replace("[[sweep]]", second);
-    let study = study(&text);
+    let study = written::sample(&text);
     let ran = run(&study, Script::default());
     ran.outcome.as_ref().unwrap();
     let counted = |name: &str| {
