@@ -417,22 +417,6 @@ fn every_place_is_equally_likely() {
 }
 
 #[test]
-fn labs_of_the_default_study() {
-    let labs = labs(&built_in("compare"));
-    let shown: Vec<_> = labs
-        .iter()
-        .map(|lab| (lab.name.as_str(), lab.modes.clone(), lab.nodes))
-        .collect();
-    let expected = [
-        ("mysql replication", vec![0, 1, 2], 3),
-        ("mysql group", vec![3], 3),
-        ("mariadb replication", vec![4], 1),
-        ("mariadb galera", vec![5], 3),
-    ];
-    assert_eq!(shown, expected);
-}
-
-#[test]
 fn labs_of_the_full_study() {
     let study = built_in("compare-full");
     let labs = labs(&study);

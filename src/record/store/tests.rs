@@ -166,6 +166,14 @@ fn a_record_from_before_there_were_disks_is_read() {
     assert_eq!(record.measurements, [expected]);
 }
 
+/// A record to be written in a folder of its own.
+fn created() -> (tempfile::TempDir, std::path::PathBuf, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.acklab");
+    let store = Store::create(&path, &header()).unwrap();
+    (folder, path, store)
+}
+
 fn given(error: Error) -> String {
     match &error {
         Error::Mistakes(mistakes) => mistakes[0].to_string(),
@@ -175,9 +183,7 @@ fn given(error: Error) -> String {
 
 #[test]
 fn what_was_kept_is_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r.acklab");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (folder, path, mut store) = created();
     assert!(
         !path.exists() && !store.is_on_disk(),
         "no record before a measurement"
@@ -219,9 +225,7 @@ fn what_was_kept_is_read_back() {
 
 #[test]
 fn cells_join_a_record_that_is_being_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.join(&[cell(2)]).unwrap();
     store.append(&measurement(0, 2)).unwrap();
     store.join(&[]).unwrap();
@@ -245,9 +249,7 @@ fn cells_join_a_record_that_is_being_written() {
 /// A mode's trials of one fault were one row; older still, a mode had one at most.
 #[test]
 fn a_series_of_an_older_record_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.append(&measurement(0, 0)).unwrap();
     drop(store);
     let older = r#"DROP TABLE trial;
@@ -275,9 +277,7 @@ fn a_series_of_an_older_record_is_read() {
 /// What a trial found is there whatever becomes of the next, and of the program.
 #[test]
 fn each_trial_is_in_the_record_as_it_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     for number in 1..=8 {
         let one = Series {
             durability: Durability::STRICT,
@@ -305,9 +305,7 @@ fn a_run_without_a_measurement_leaves_no_file() {
 
 #[test]
 fn columns_and_views_answer_sql() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.append(&measurement(0, 0)).unwrap();
     let connection = Connection::open(&path).unwrap();
     let number = |sql: &str| -> f64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
@@ -360,9 +358,7 @@ fn the_same_measurement_twice_is_refused() {
 
 #[test]
 fn a_figure_that_is_no_number_never_reaches_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     let mut bad = measurement(0, 0);
     bad.host_busy = f64::NAN;
     assert!(store.append(&bad).is_err());
@@ -371,9 +367,7 @@ fn a_figure_that_is_no_number_never_reaches_the_file() {
 
 #[test]
 fn a_damaged_histogram_is_refused_and_a_cell_that_is_not_there_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     let mut bad = measurement(0, 0);
     bad.latency_us = "nonsense!".into();
     assert!(store.append(&bad).is_err() && !path.exists());
@@ -426,9 +420,7 @@ fn what_is_no_record_is_a_mistake_that_names_the_file() {
 
 #[test]
 fn a_cut_off_copy_is_a_mistake() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (folder, path, mut store) = created();
     for round in 0..20 {
         store.append(&measurement(round, 0)).unwrap();
     }

@@ -117,28 +117,6 @@ fn an_article_is_one_that_is_known() {
 }
 
 #[test]
-fn the_full_study_has_every_row() {
-    let study = meant(builtin("compare-full").unwrap());
-    let labels: Vec<&str> = study.modes.iter().map(|spec| spec.label.as_str()).collect();
-    assert_snapshot!(labels.join("\n"), @r#"
-    mysql single
-    mysql single no binlog
-    mysql async
-    mysql semisync
-    mysql semisync 2/2
-    mysql semisync AFTER_COMMIT
-    mysql group
-    mysql group AFTER
-    mysql group-multi
-    mariadb single
-    mariadb async
-    mariadb semisync
-    mariadb galera
-    mariadb galera no binlog
-    "#);
-}
-
-#[test]
 fn what_is_left_out_has_a_default() {
     let study = meant(&with_top(""));
     assert_eq!(
