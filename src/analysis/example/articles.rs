@@ -4,9 +4,7 @@
 use super::super::applied::LagState;
 use super::super::cells;
 use super::super::interval::Estimate;
-use super::super::summary::{
-    AfterLoad, ByRound, CellSummary, CpuPerCommit, Doing, Extremes, LagSummary,
-};
+use super::super::summary::{AfterLoad, ByRound, CellSummary, Doing, Extremes, LagSummary};
 use super::super::timeline::Dips;
 use super::Example;
 use crate::plan::plan;
@@ -18,10 +16,10 @@ pub const LOADS: [&str; 5] = ["key", "read", "write", "mixed", "update"];
 
 /// A study as read, with a server of the user's own.
 pub fn study(text: &str) -> Study {
-    let no_file = |_: &str| Err("no files here".to_owned());
     let mut servers = capabilities::sample();
     let own = servers.servers["mysql"].clone();
     servers.servers.insert("mysql-5.7".to_owned(), own);
+    let no_file = |_: &str| Err("no files here".to_owned());
     written::parse(text, "study.toml", &servers, &no_file).expect("no mistake")
 }
 
@@ -75,25 +73,29 @@ pub fn set(
     assert!(found > 0, "{label} {workload}");
 }
 
+fn all(_: &CellSummary) -> bool {
+    true
+}
+
+fn set_rate(cells: &mut [CellSummary], which: (&str, &str), per_s: f64) {
+    set(cells, which, all, |cell| {
+        cell.throughput_per_s = about(per_s)
+    });
+}
+
 /// mysqlslap's seconds in each load.
 fn slap(cells: &mut [CellSummary], label: &str, loads: &[&str], seconds: &[f64]) {
     for (load, seconds) in loads.iter().zip(seconds) {
-        let workload = format!("mysqlslap {load}");
-        set(
-            cells,
-            (label, &workload),
-            |_| true,
-            |cell| {
-                cell.run_s = about(*seconds);
-                cell.connect_share = Some(0.4);
-                cell.iterations_s = Some(Extremes {
-                    mean: *seconds,
-                    min: seconds * 0.9,
-                    max: seconds * 1.2,
-                    count: 6,
-                });
-            },
-        );
+        set(cells, (label, &format!("mysqlslap {load}")), all, |cell| {
+            cell.run_s = about(*seconds);
+            cell.connect_share = Some(0.4);
+            cell.iterations_s = Some(Extremes {
+                mean: *seconds,
+                min: seconds * 0.9,
+                max: seconds * 1.2,
+                count: 6,
+            });
+        });
     }
 }
 
@@ -102,48 +104,33 @@ pub fn innodb_cluster() -> Vec<CellSummary> {
     let key = "gmo-innodb-cluster-2022";
     let mut cells = planned(study(builtin(key).expect("a study")));
     let published = article(key).expect("an article");
-    for (column, mode) in ["group", "group-multi", "async 2 nodes", "semisync 2 nodes"]
-        .into_iter()
-        .enumerate()
-    {
+    let modes = ["group", "group-multi", "async 2 nodes", "semisync 2 nodes"];
+    for (column, mode) in modes.into_iter().enumerate() {
         let all = LOADS.map(|load| published.numbers(load)[column]);
         slap(&mut cells, mode, &LOADS, &all);
     }
-    let three = ["key", "read", "write"];
-    slap(&mut cells, "group router", &three, &[0.265, 4.425, 0.354]);
-    slap(&mut cells, "async 3 nodes", &three, &[0.16, 3.5, 0.16]);
-    slap(&mut cells, "group no TLS", &three, &[0.107, 3.9, 0.21]);
-    for load in three {
-        let workload = format!("mysqlslap {load}");
-        set(
-            &mut cells,
-            ("group router", &workload),
-            |_| true,
-            |cell| {
-                cell.cpu_us_per_commit = CpuPerCommit {
-                    front: Some(120.0),
-                    ..cell.cpu_us_per_commit.clone()
-                };
-            },
-        );
-    }
-    for (label, write, update) in [
-        ("group compresses all", 0.295, 0.322),
-        ("group spin loops", 0.310, 0.340),
+    let (three, two) = (["key", "read", "write"], ["write", "update"]);
+    for (label, loads, seconds) in [
+        ("group router", &three[..], &[0.265, 4.425, 0.354][..]),
+        ("async 3 nodes", &three, &[0.16, 3.5, 0.16]),
+        ("group no TLS", &three, &[0.107, 3.9, 0.21]),
+        ("group compresses all", &two, &[0.295, 0.322]),
+        ("group spin loops", &two, &[0.310, 0.340]),
     ] {
-        slap(&mut cells, label, &["write", "update"], &[write, update]);
+        slap(&mut cells, label, loads, seconds);
+    }
+    for load in three {
+        let which = ("group router", &format!("mysqlslap {load}")[..]);
+        set(&mut cells, which, all, |cell| {
+            cell.cpu_us_per_commit.front = Some(120.0);
+        });
     }
     for (label, rate) in [
         ("group", 9.0),
         ("group no compression", 5.0),
         ("group spin loops", 15.0),
     ] {
-        set(
-            &mut cells,
-            (label, "2 MB"),
-            |_| true,
-            |cell| cell.throughput_per_s = about(rate),
-        );
+        set_rate(&mut cells, (label, "2 MB"), rate);
     }
     cells
 }
@@ -164,37 +151,19 @@ pub fn galera() -> Vec<CellSummary> {
         ("default tuned A", "tuned_a"),
         ("default tuned B", "tuned_b"),
     ] {
-        slap(
-            &mut cells,
-            label,
-            &LOADS,
-            &published.numbers(&format!("{row}.avg")),
-        );
+        let seconds = published.numbers(&format!("{row}.avg"));
+        slap(&mut cells, label, &LOADS, &seconds);
     }
-    slap(
-        &mut cells,
-        "default via haproxy",
-        &LOADS,
-        &[0.03, 7.4, 0.5, 0.3, 0.6],
-    );
+    let through = [0.03, 7.4, 0.5, 0.3, 0.6];
+    slap(&mut cells, "default via haproxy", &LOADS, &through);
     let updates = "update_index";
-    set(
-        &mut cells,
-        ("default", updates),
-        |_| true,
-        |cell| cell.throughput_per_s = about(900.0),
-    );
-    set(
-        &mut cells,
-        ("spread", updates),
-        |_| true,
-        |cell| {
-            cell.throughput_per_s = about(1_100.0);
-            cell.errors = [(1213, 37)].into();
-            cell.server_counters =
-                [(counter::GALERA_CERTIFICATION_FAILURES.to_owned(), 30.0)].into();
-        },
-    );
+    set_rate(&mut cells, ("default", updates), 900.0);
+    set_rate(&mut cells, ("spread", updates), 1_100.0);
+    set(&mut cells, ("spread", updates), all, |cell| {
+        let failures = counter::GALERA_CERTIFICATION_FAILURES.to_owned();
+        cell.errors = [(1213, 37)].into();
+        cell.server_counters = [(failures, 30.0)].into();
+    });
     cells
 }
 
@@ -221,16 +190,11 @@ fn climb(cells: &mut [CellSummary]) {
         ("semisync 2 nodes", [Bounded, Bounded, Overloaded]),
     ] {
         for (rate, lag) in [1_000, 2_000, 4_000].into_iter().zip(states) {
-            let workload = format!("update_index at {rate}/s");
-            set(
-                cells,
-                (label, &workload),
-                |_| true,
-                |cell| {
-                    cell.lag_state = Some(lag);
-                    apply(cell, f64::from(rate), f64::from(rate));
-                },
-            );
+            let which = (label, &format!("update_index at {rate}/s")[..]);
+            set(cells, which, all, |cell| {
+                cell.lag_state = Some(lag);
+                apply(cell, f64::from(rate), f64::from(rate));
+            });
         }
     }
 }
@@ -258,12 +222,8 @@ pub fn group_replication() -> Vec<CellSummary> {
         ("logical clock 16", 47_000.0, 30_000.0),
         ("semisync 2 nodes", 21_000.0, 21_000.0),
     ] {
-        set(
-            &mut cells,
-            (label, updates),
-            |_| true,
-            |cell| apply(cell, committed, applied),
-        );
+        let change = |cell: &mut CellSummary| apply(cell, committed, applied);
+        set(&mut cells, (label, updates), all, change);
     }
     let is_short = |cell: &CellSummary| [1, 64].contains(&cell.connections) && cell.measure_s < 8.0;
     set(&mut cells, ("group", updates), is_short, |cell| {
@@ -281,22 +241,18 @@ pub fn group_replication() -> Vec<CellSummary> {
             cell.server_counters = [(counter::GROUP_THROTTLED.to_owned(), throttled)].into();
         });
     }
-    set(
-        &mut cells,
-        ("group", updates),
-        |cell| cell.measure_s == 300.0,
-        |cell| {
-            cell.throughput_per_s = about(10_000.0);
-            cell.dips = Some(Dips {
-                watched_s: 300,
-                longest_round_s: 300,
-                count: 5,
-                depth: Some(0.4),
-                gaps_s: vec![60, 59, 61, 60],
-                median_gap_s: Some(60.0),
-            });
-        },
-    );
+    let is_long = |cell: &CellSummary| cell.measure_s == 300.0;
+    set(&mut cells, ("group", updates), is_long, |cell| {
+        cell.throughput_per_s = about(10_000.0);
+        cell.dips = Some(Dips {
+            watched_s: 300,
+            longest_round_s: 300,
+            count: 5,
+            depth: Some(0.4),
+            gaps_s: vec![60, 59, 61, 60],
+            median_gap_s: Some(60.0),
+        });
+    });
     climb(&mut cells);
     cells
 }
@@ -320,9 +276,11 @@ pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
 pub fn clouds() -> Vec<CellSummary> {
     let mode = "server = \"mysql-5.7\"\nmode = \"single\"\n";
     let mut cells = planned_with("clouds-2015", mode, "5.7 local volume", "5.6 local volume");
-    let reach = |cell: &mut CellSummary, rate: f64| {
-        cell.throughput_per_s = about(rate);
-        cell.usd_per_million_queries = about(10.0 / rate);
+    let reach = |rate: f64| {
+        move |cell: &mut CellSummary| {
+            cell.throughput_per_s = about(rate);
+            cell.usd_per_million_queries = about(10.0 / rate);
+        }
     };
     let is_first = |cell: &CellSummary| {
         cell.client_site == "a" && cell.connections == 16 && cell.watch_after_s.is_none()
@@ -335,37 +293,30 @@ pub fn clouds() -> Vec<CellSummary> {
         ("async standby", 15_000.0, 2_000.0),
         ("4 of 6", 36_000.0, 1_800.0),
     ] {
-        set(&mut cells, (label, "reads"), is_first, |cell| {
-            reach(cell, reads)
-        });
-        set(&mut cells, (label, "updates"), is_first, |cell| {
-            reach(cell, updates)
-        });
+        set(&mut cells, (label, "reads"), is_first, reach(reads));
+        set(&mut cells, (label, "updates"), is_first, reach(updates));
     }
     let is_far = |cell: &CellSummary| {
         cell.client_site == "b" && cell.connections == 16 && cell.rtt_us_asked == Some(2_150.0)
     };
-    set(&mut cells, ("local volume", "reads"), is_far, |cell| {
-        reach(cell, 7_500.0)
-    });
+    set(
+        &mut cells,
+        ("local volume", "reads"),
+        is_far,
+        reach(7_500.0),
+    );
     for (disks, rate) in [
         ("3000 IOPS, 450 Mbit/s", 3_000.0),
         ("10000 IOPS, 450 Mbit/s", 3_400.0),
         ("10000 IOPS, any rate", 9_000.0),
     ] {
         let is_on = |cell: &CellSummary| cell.disks.as_deref() == Some(disks);
-        set(&mut cells, ("16 MB pool", "reads"), is_on, |cell| {
-            reach(cell, rate)
-        });
+        set(&mut cells, ("16 MB pool", "reads"), is_on, reach(rate));
     }
     let is_watched = |cell: &CellSummary| cell.watch_after_s.is_some();
-    set(
-        &mut cells,
-        ("local volume", "updates"),
-        is_watched,
-        |cell| {
-            cell.after_load = vec![busy_after(0.12, 0.0, 0.45)];
-        },
-    );
+    let volume = ("local volume", "updates");
+    set(&mut cells, volume, is_watched, |cell| {
+        cell.after_load = vec![busy_after(0.12, 0.0, 0.45)];
+    });
     cells
 }
