@@ -85,14 +85,6 @@ pub fn spec(label: &str, mode: Mode, nodes: u32, baseline: Option<&str>) -> Mode
 
 /// The six modes of `compare`.
 pub fn six() -> Vec<Truth> {
-    let truth = |spec, work_us, waits, round_trips| Truth {
-        spec,
-        work_us,
-        waits,
-        round_trips,
-        flushes: [3.0, 0.0, 0.0],
-        hidden: 0.0,
-    };
     let semisync = Mode::Semisync {
         wait_for: 1,
         wait_point: WaitPoint::AfterSync,
@@ -101,45 +93,32 @@ pub fn six() -> Vec<Truth> {
     let group = Mode::Group {
         consistency: Consistency::Eventual,
     };
-    let (my, maria) = (Some("mysql single"), Some("mariadb single"));
-    vec![
-        truth(
-            spec("mysql single", Mode::Single, 1, None),
-            1300.0,
-            Waits::Nearest,
-            0.0,
-        ),
-        truth(
-            spec("mysql async", Mode::Async, 3, my),
-            1320.0,
-            Waits::Nearest,
-            0.0,
-        ),
-        truth(
-            spec("mysql semisync", semisync, 3, my),
-            1500.0,
-            Waits::Nearest,
-            1.0,
-        ),
-        truth(
-            spec("mysql group", group, 3, my),
-            1900.0,
-            Waits::For([1.0, 0.5]),
-            1.0,
-        ),
-        truth(
-            spec("mariadb single", Mode::Single, 1, None),
-            900.0,
-            Waits::Nearest,
-            0.0,
-        ),
-        truth(
-            spec("mariadb galera", Mode::Galera, 3, maria),
-            1400.0,
-            Waits::Farthest,
-            1.0,
-        ),
-    ]
+    let truth = |(label, mode, work_us, waits, round_trips): (&str, _, _, _, _)| {
+        let server = label.split(' ').next().unwrap();
+        let single = format!("{server} single");
+        let (nodes, baseline) = match mode {
+            Mode::Single => (1, None),
+            _ => (3, Some(&single[..])),
+        };
+        Truth {
+            spec: spec(label, mode, nodes, baseline),
+            work_us,
+            waits,
+            round_trips,
+            flushes: [3.0, 0.0, 0.0],
+            hidden: 0.0,
+        }
+    };
+    let (near, far, both) = (Waits::Nearest, Waits::Farthest, Waits::For([1.0, 0.5]));
+    let all = [
+        ("mysql single", Mode::Single, 1300.0, near, 0.0),
+        ("mysql async", Mode::Async, 1320.0, near, 0.0),
+        ("mysql semisync", semisync, 1500.0, near, 1.0),
+        ("mysql group", group, 1900.0, both, 1.0),
+        ("mariadb single", Mode::Single, 900.0, near, 0.0),
+        ("mariadb galera", Mode::Galera, 1400.0, far, 1.0),
+    ];
+    all.map(truth).into()
 }
 
 /// The six, one on a mirrored volume, where half of the shorter wait hides, and one on six copies.

@@ -59,17 +59,33 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
     };
     let code = match is_of_endpoints {
         true => endpoint::run(&order, &folder_of(name), &cache)?,
-        false => sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-            let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-                .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));
-            exit_code(outcome.map_err(|error| given.mistake_in(error)))
-        })?,
+        false => run_in_sandbox(&order, &cache, |error| given.mistake_in(error))?,
     };
-    if order.record.exists() {
-        print(&order.record, format)?;
-        eprintln!("\nrecord: {}", order.record.display());
-    }
+    print_kept(&order.record, format)?;
     Ok(code)
+}
+
+/// Runs an order on servers of its own; the exit code. What ended it early is told as `explain`
+/// has it.
+pub fn run_in_sandbox(
+    order: &Order,
+    cache: &Cache,
+    explain: impl Fn(Error) -> Error,
+) -> Result<u8> {
+    sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
+            .and_then(|cache| run::run(order, &cache, &inside.run, &Progress::new()));
+        exit_code(outcome.map_err(explain))
+    })
+}
+
+/// Prints a record and where it is, if a run came so far that it has one.
+pub fn print_kept(record: &Path, format: Format) -> Result<()> {
+    if record.exists() {
+        print(record, format)?;
+        eprintln!("\nrecord: {}", record.display());
+    }
+    Ok(())
 }
 
 /// Prints what ended a run early; the exit code.
@@ -93,7 +109,7 @@ pub fn report(record: &Path, format_name: &str) -> Result<()> {
     print(record, format)
 }
 
-pub fn print(record: &Path, format: Format) -> Result<()> {
+fn print(record: &Path, format: Format) -> Result<()> {
     use std::io::Write;
     let record = Record::open(record)?;
     let text = match TrialPage::of(&record) {

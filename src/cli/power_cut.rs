@@ -1,24 +1,24 @@
 //! `power-cut`: what is left of acknowledged commits when a server loses its power, or only its
 //! life, a copied volume's server its whole site, or a cluster one of its nodes or all.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::disks::need_disks;
-use super::measure::{capabilities, exit_code, fetch_missing, format, print, record_path};
-use super::progress::Progress;
+use super::measure::{
+    capabilities, fetch_missing, format, print_kept, record_path, run_in_sandbox,
+};
 use super::{need_root, need_tun};
 use crate::analysis::tolls;
 use crate::analysis::trial::Verdict;
 use crate::error::{Mistake, Result};
-use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::Plan;
 use crate::record::store::Record;
 use crate::report::trial::FORMATS;
-use crate::run::{self, Order};
+use crate::run::Order;
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
 use crate::study::{Mode, ModeSpec, written};
 
@@ -221,18 +221,10 @@ pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
     need_disks(&order.study)?;
     fetch_missing(&order.study, &cache, &catalogue)?;
     eprintln!("record: {}", order.record.display());
-    let code = sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));
-        exit_code(outcome)
-    })?;
-    if !order.record.exists() {
-        return Ok(code);
-    }
-    print(&order.record, format)?;
-    eprintln!("\nrecord: {}", order.record.display());
+    let code = run_in_sandbox(&order, &cache, |error| error)?;
+    print_kept(&order.record, format)?;
     match code {
-        0 => Ok(worst_verdict(&Record::open(&order.record)?)),
+        0 if order.record.exists() => Ok(worst_verdict(&Record::open(&order.record)?)),
         code => Ok(code),
     }
 }
