@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::disks::need_disks;
 use super::measure::{capabilities, exit_code, fetch_missing, format, print, record_path};
+use super::needs::{need_disks, need_root, need_tun};
 use super::progress::Progress;
-use super::{need_root, need_tun};
 use crate::analysis::tolls;
 use crate::analysis::trial::Verdict;
 use crate::error::{Mistake, Result};
