@@ -114,11 +114,6 @@ impl TransactionPlan {
         self.steps.len()
     }
 
-    /// Whether nothing is planned.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     /// The statement of a step, as an index into the script's.
     pub fn statement(&self, step: usize) -> usize {
         self.steps[step].statement
@@ -156,7 +151,7 @@ pub fn kind_of(sql: &str) -> String {
 /// Collects a script's statements and their kinds.
 #[derive(Default)]
 pub struct ScriptBuilder {
-    statements: Vec<Template>,
+    pub(super) statements: Vec<Template>,
     kinds: Vec<String>,
 }
 
