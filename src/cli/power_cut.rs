@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::disks::need_disks;
 use super::measure::{
     capabilities, fetch_missing, format, print_kept, record_path, run_in_sandbox,
 };
-use super::{need_root, need_tun};
+use super::needs::{need_disks, need_root, need_tun};
 use crate::analysis::tolls;
 use crate::analysis::trial::Verdict;
 use crate::error::{Mistake, Result};
