@@ -123,7 +123,7 @@ pub fn print_kept(record: &Path, format: Format) -> Result<()> {
 }
 
 /// Prints what ended a run early; the exit code.
-pub fn exit_code(outcome: Result<()>) -> u8 {
+fn exit_code(outcome: Result<()>) -> u8 {
     match outcome {
         Ok(()) => 0,
         Err(Error::Interrupted) => {
