@@ -240,7 +240,6 @@ fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -
     let material = crate::analysis::claims::Material {
         cells,
         tolls: &[],
-        anatomy: &summary.anatomy,
         effects: &effects_on_inserts(key),
         is_quick: false,
     };

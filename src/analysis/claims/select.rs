@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use crate::analysis::effects::Effects;
-use crate::analysis::summary::{Anatomy, CellSummary, ModeToll};
+use crate::analysis::summary::{CellSummary, ModeToll};
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Amount, Article, Selector};
 use crate::study::{Workload, units};
@@ -13,7 +13,6 @@ use crate::study::{Workload, units};
 pub struct Material<'a> {
     pub cells: &'a [CellSummary],
     pub tolls: &'a [ModeToll],
-    pub anatomy: &'a [Anatomy],
     pub effects: &'a [Effects],
     /// The study's short run, which leaves cells out.
     pub is_quick: bool,
@@ -23,7 +22,7 @@ pub struct Material<'a> {
 #[derive(Clone, Copy)]
 pub struct Points<'s> {
     pub article: &'s Article,
-    pub cells: &'s [CellSummary],
+    pub material: &'s Material<'s>,
 }
 
 impl<'s> Points<'s> {
@@ -39,7 +38,7 @@ impl<'s> Points<'s> {
             return vec![];
         };
         let fits = |cell: &&CellSummary| selectors.iter().all(|one| self.has(one, &cell.point));
-        let mut cells: Vec<&CellSummary> = self.cells.iter().filter(fits).collect();
+        let mut cells: Vec<&CellSummary> = self.material.cells.iter().filter(fits).collect();
         for selector in &selectors {
             keep_the_end(&mut cells, selector.rtt.as_ref(), rtt_ns);
         }
@@ -80,6 +79,18 @@ impl<'s> Points<'s> {
         let measured = pairs.iter().find(|cell| cell.rounds > 0);
         measured.or(pairs.first()).copied()
     }
+}
+
+/// The first of all that have the same values on these axes.
+pub fn distinct<'s>(cells: Vec<&'s CellSummary>, axes: &[Axis]) -> Vec<&'s CellSummary> {
+    let mut kept: Vec<&CellSummary> = Vec::new();
+    for cell in cells {
+        let is_like = |other: &Point| axes.iter().all(|axis| cell.point.is_same_in(other, *axis));
+        if !kept.iter().any(|other| is_like(&other.point)) {
+            kept.push(cell);
+        }
+    }
+    kept
 }
 
 /// The axes of these names; those of the mode if there are none.

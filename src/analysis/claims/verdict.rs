@@ -91,13 +91,6 @@ pub fn within(bounds: &Bounds, low: f64, high: f64) -> Verdict {
     }
 }
 
-/// How far a range is from deciding otherwise: the least of several is the one that decides.
-pub fn room(bounds: &Bounds, figure: &Figure) -> f64 {
-    let above = bounds.low.map_or(f64::INFINITY, |low| figure.low - low);
-    let below = bounds.high.map_or(f64::INFINITY, |high| high - figure.high);
-    above.min(below)
-}
-
 /// What a word is taken as.
 pub fn word(word: &str) -> Bounds {
     let known = articles::words().remove(word);
