@@ -179,8 +179,6 @@ pub enum Across {
     Any,
     /// The article names none: where it holds at one and fails at another, it depends.
     Cases,
-    /// Neither all nor most differ to the same side.
-    NoTrend,
 }
 
 /// Ends of servers: seen of `some`, never of `none`.
@@ -271,8 +269,9 @@ pub enum Quantity {
     HostBoundRounds,
     /// A server's own counter, over all nodes and rounds.
     Counter(String),
-    /// Errors of that number told to clients, for each commit.
-    ErrorPerCommit(u16),
+    /// Errors of that number told to clients, for 1000 commits.
+    #[serde(rename = "errors_per_1000")]
+    ErrorsPer1000(u16),
     /// Of the two variables of a screening design that gain most: over the product of both gains.
     GainsTogether,
 }

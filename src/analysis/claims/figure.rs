@@ -110,7 +110,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, material: &Material) -> Option<V
         }
         Quantity::BusyAfterLoad => scaled(busy_after_load(cell)?, 100.0),
         Quantity::DipGap => usual_gap(cell.dips.as_ref()?)?,
-        Quantity::ErrorPerCommit(number) => errors_per_commit(cell, *number)?,
+        Quantity::ErrorsPer1000(number) => errors_per_1000(cell, *number)?,
         Quantity::GainsTogether => gains_together(cell, material.effects)?,
         Quantity::Dips => exact(cell.dips.as_ref()?.count.into()),
         Quantity::DipsPerMinute => exact(most_per_minute(cell.dips.as_ref()?)),
@@ -169,7 +169,7 @@ pub fn words(quantity: &Quantity) -> (&str, &'static str) {
         Q::HostBusy => ("per cent of all CPUs that were busy", "per cent"),
         Q::HostBoundRounds => ("rounds in which the host's CPUs were used up", "rounds"),
         Q::Counter(name) => (name, "times"),
-        Q::ErrorPerCommit(_) => ("errors", "per commit"),
+        Q::ErrorsPer1000(_) => ("errors", "per 1000 commits"),
         Q::GainsTogether => ("product of both gains reached by the two greatest", "times"),
     }
 }
@@ -209,14 +209,14 @@ fn most_per_minute(dips: &Dips) -> f64 {
     f64::from((dips.count + rounds) * 60) / f64::from(dips.watched_s.max(1))
 }
 
-/// Errors of that number over commits of all rounds, with a range as if each error came alone: the
+/// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone: the
 /// root of a count scatters by a half, whatever the count. `None` without commits.
-fn errors_per_commit(cell: &CellSummary, number: u16) -> Option<Value> {
+fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
     let commits = cell.throughput_per_s?.median * cell.measure_s * f64::from(cell.rounds);
     let errors = cell.errors.of(number) as f64;
     let (low, high) = ((errors.sqrt() - 1.0).max(0.0), (errors + 1.0).sqrt() + 1.0);
     let all = ranged(errors, low * low, high * high);
-    (commits > 0.0).then(|| scaled(all, 1.0 / commits))
+    (commits > 0.0).then(|| scaled(all, 1e3 / commits))
 }
 
 /// What the two variables that gain most by a screening design of this row reach together, over the

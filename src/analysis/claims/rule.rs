@@ -155,7 +155,7 @@ impl Bound<'_> {
         let verdicts: Vec<Option<Verdict>> = cases.iter().map(|case| case.verdict).collect();
         let figures: Vec<Figure> = cases.iter().flat_map(|c| c.figures.clone()).collect();
         let there = verdicts.iter().flatten().count();
-        let verdict = match Verdict::across(self.part.across, &verdicts, &figures) {
+        let verdict = match Verdict::across(self.part.across, &verdicts) {
             // One that holds is enough of any, however many there are.
             Verdict::Confirmed if self.part.across == Across::Any => Verdict::Confirmed,
             _ if there < self.part.least => Verdict::Undecided,

@@ -72,7 +72,7 @@ proptest! {
     fn many_points_make_one_verdict_whatever_their_order(
         points in proptest::collection::vec(proptest::option::of(any_verdict()), 0..6),
     ) {
-        let of = |across, points: &[Option<Verdict>]| Verdict::across(across, points, &[]);
+        let of = |across, points: &[Option<Verdict>]| Verdict::across(across, points);
         let mut backwards = points.clone();
         backwards.reverse();
         let others: Vec<Option<Verdict>> = points.iter().map(otherwise).collect();
@@ -94,58 +94,29 @@ proptest! {
         let whole = Verdict::of_parts(&parts);
         prop_assert_eq!(whole == Confirmed, parts.iter().all(|part| *part == Confirmed));
         prop_assert_eq!(whole == Contradicted, parts.contains(&Contradicted));
+        // What one of them lacks the whole lacks, if none fails.
+        let lacking = Verdict::of_parts(&[&parts[..], &[Untestable]].concat());
+        prop_assert!([Untestable, Contradicted].contains(&lacking));
     }
-
-    #[test]
-    fn no_trend_is_the_same_upside_down(
-        ends in proptest::collection::vec((0.2..3.0_f64, 1.0..2.0_f64), 1..7),
-    ) {
-        let figure = |(low, width): &(f64, f64)| Figure {
-            what: String::new(),
-            unit: String::new(),
-            value: *low,
-            low: *low,
-            high: low * width,
-        };
-        let up: Vec<Figure> = ends.iter().map(figure).collect();
-        let over = |of: &Figure| Figure { low: 1.0 / of.high, high: 1.0 / of.low, ..of.clone() };
-        let down: Vec<Figure> = up.iter().map(over).collect();
-        let of = |figures: &[Figure]| Verdict::across(Across::NoTrend, &[], figures);
-        prop_assert_eq!(of(&up), of(&down));
-        prop_assert!(!up.iter().all(|figure| figure.low > 1.0) || of(&up) == Contradicted);
-    }
-}
-
-#[test]
-fn parts_that_lack_a_server_or_depend_say_so_of_the_whole() {
-    assert_eq!(
-        Verdict::of_parts(&[Confirmed, Untestable, Undecided]),
-        Untestable
-    );
-    assert_eq!(Verdict::of_parts(&[Untestable, Contradicted]), Contradicted);
-    assert_eq!(Verdict::of_parts(&[Depends, Confirmed]), Depends);
-    assert_eq!(Verdict::of_parts(&[Depends, Undecided]), Undecided);
-    assert_eq!(Verdict::of_parts(&[]), Undecided);
 }
 
 /// A series in which so many of a hundred acknowledged commits are lost.
-fn lost(mode: &str, fault: Fault, lost: u64, no_start: bool) -> ModeToll {
+fn lost(mode: &str, lost: u64, no_start: bool) -> ModeToll {
     let mut trial = Trial {
         present: (lost..100).collect(),
         refused: no_start.then(|| "it said nothing".to_owned()),
         ..Trial::default()
     };
     trial.outcomes.acknowledged = (0..100).collect();
-    let durability = Durability::LOOSE;
     let series = Series {
-        durability,
-        fault,
+        durability: Durability::LOOSE,
+        fault: Fault::power_cut(Leaves::Nothing, Scope::Node),
         trials: vec![trial],
     };
     let terms = Terms {
         mode: Mode::Single,
         sites: vec!["a".to_owned()],
-        durability,
+        durability: series.durability,
         has_binary_log: true,
     };
     ModeToll {
@@ -158,7 +129,6 @@ fn lost(mode: &str, fault: Fault, lost: u64, no_start: bool) -> ModeToll {
 
 #[test]
 fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
-    let fault = Fault::power_cut(Leaves::Nothing, Scope::Node);
     let of = |mode: &str| Trials {
         mode: vec![mode.to_owned()],
         ..Trials::default()
@@ -169,9 +139,9 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
         some: of("may"),
     };
     let seen = |tolls: &[ModeToll]| counts::seen(tolls, &counted).verdict;
-    let [clean, hurt] = [0, 3].map(|many| lost("never", fault, many, false));
-    let [none, some] = [0, 7].map(|many| lost("may", fault, many, false));
-    let unread = lost("may", fault, 100, true);
+    let [clean, hurt] = [0, 3].map(|many| lost("never", many, false));
+    let [none, some] = [0, 7].map(|many| lost("may", many, false));
+    let unread = lost("may", 100, true);
     for (tolls, verdict) in [
         (vec![clean.clone(), some.clone()], Confirmed),
         (vec![hurt, some.clone()], Contradicted),
@@ -262,6 +232,9 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     assert_eq!(galera, [holds, fails, holds, holds, open, holds]);
     let group = verdicts("group-replication-2017", &examples::group_replication());
     assert_eq!(group, [holds; 6]);
+    let mut cells = examples::group_replication();
+    cells.retain(|cell| cell.server != "mysql-5.7");
+    assert_eq!(verdicts("group-replication-2017", &cells)[1], lacks);
     let clouds = verdicts("clouds-2015", &examples::clouds());
     assert_eq!(clouds[..6], [holds, holds, holds, open, holds, holds]);
     assert_eq!(clouds[6..], [lacks; 3]);
@@ -270,7 +243,6 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     assert_eq!(commits, [holds, holds, open, open]);
 }
 
-/// Each verdict of a figure by its bounds: also that errors end nothing where there are none.
 #[test]
 fn errors_are_counted_for_each_commit() {
     let deadlocks = |errors: u64, rounds: u32| {
@@ -285,18 +257,6 @@ fn errors_are_counted_for_each_commit() {
         [Confirmed, Contradicted]
     );
     assert_eq!([deadlocks(12, 3), deadlocks(200, 0)], [Undecided; 2]);
-}
-
-#[test]
-fn what_a_servers_place_is_empty_for_is_untestable_and_what_is_unmeasured_is_open() {
-    let mut cells = examples::group_replication();
-    for cell in &mut cells {
-        (cell.rounds, cell.throughput_per_s, cell.applied_per_s) = (0, None, None);
-    }
-    let open = |cells: &[CellSummary]| verdicts("group-replication-2017", cells)[1];
-    assert_eq!(open(&cells), Undecided);
-    cells.retain(|cell| cell.server != "mysql-5.7");
-    assert_eq!(open(&cells), Untestable);
 }
 
 /// All texts below these keys, wherever they stand.
