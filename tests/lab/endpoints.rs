@@ -284,7 +284,7 @@ fn check_report(report: &Value) {
             .unwrap()
             .starts_with("verified by the study's ca, TLSv1")
     );
-    assert_eq!(endpoint["counters"]["Handler_commit"], true, "{endpoint}");
+    assert_eq!(endpoint["counters"]["engine_commits"], true, "{endpoint}");
     let cells = report["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 2);
     for cell in cells {
@@ -308,7 +308,7 @@ fn check_report(report: &Value) {
                 .all(|made| made["min"].as_f64() > Some(0.0))
         );
         // One commit of the load's, and a few of ours, by the server's own count.
-        let commits = cell["counters_per_commit"]["Handler_commit"].as_f64();
+        let commits = cell["counters_per_commit"]["engine_commits"].as_f64();
         assert!(commits >= Some(1.0), "{cell}");
         let lag = &cell["lag_ms"][0];
         assert_eq!(lag["node"], "replica 1");

@@ -95,6 +95,6 @@ pub fn check_cell(cell: &Value) {
 
 /// No error was counted.
 pub fn check_no_errors(cell: &Value) {
-    let errors = cell["errors"].as_object().expect("errors");
+    let errors = cell["errors"].as_array().expect("errors");
     assert!(errors.is_empty(), "{}: {errors:?}", cell["id"]);
 }

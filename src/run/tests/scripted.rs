@@ -230,6 +230,7 @@ impl Target for Scripted {
         tell: &mut dyn FnMut(TrialStep) -> Result<()>,
     ) -> Result<()> {
         for number in 1..=TRIALS {
+            self.next()?;
             tell(TrialStep::Begun(Step::Fault {
                 label: format!("mode {mode}"),
                 fault: Fault::KILL.label().to_owned(),
