@@ -171,7 +171,6 @@ fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -
     let material = crate::analysis::claims::Material {
         cells,
         tolls: &[],
-        anatomy: &summary.anatomy,
         effects: &[],
         is_quick: false,
     };
