@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Verdict::{self, Confirmed, Contradicted, Depends, Undecided, Untestable};
 use super::select::Points;
 use super::verdict::within;
-use super::{Claim, Figure, Material, counts, figure, judge};
+use super::{Claim, Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples, group_commit};
 use crate::analysis::promise::Terms;
