@@ -19,7 +19,7 @@ use acklab::lab::disk::loop_device::LoopDevice;
 use acklab::lab::disk::probe::{Samples, probe};
 use acklab::lab::disk::{Volume, VolumeCounters, VolumeSpec, ext4};
 use acklab::lab::netns::Netns;
-use acklab::lab::node::Place;
+use acklab::lab::netns::Place;
 use acklab::observe::host::HostCpu;
 use acklab::study::disk::{Delay, Disk, ImagePlace};
 use nix::mount::{MsFlags, mount};

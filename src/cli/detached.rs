@@ -15,11 +15,10 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
 
-use super::disks::need_disks;
 use super::measure::{capabilities, fetch_missing};
+use super::needs::{need_disks, need_root, need_tun, read_file};
 use super::progress::Progress;
 use super::unknown_variable::Given;
-use super::{need_root, need_tun, read_file};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
 use crate::lab::sandbox::{self, INSIDE, Inside, Lifetime};

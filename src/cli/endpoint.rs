@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use super::measure::exit_code;
 use super::progress::Progress;
 use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::{Access, Secret};
@@ -13,19 +12,14 @@ use crate::run::Order;
 use crate::run::endpoint::{self, Accesses, PASSWORD_VARIABLE};
 use crate::study::{EndpointSpec, Study};
 
-/// Runs a study of endpoints; the exit code. `folder` is the study file's.
+/// Runs a study of endpoints. `folder` is the study file's.
 ///
 /// # Errors
-/// A mistake if there is no password.
-pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<u8> {
+/// A mistake if there is no password; else what ended the run early.
+pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<()> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    Ok(exit_code(endpoint::run(
-        order,
-        &accesses,
-        &cache.path,
-        &Progress::new(),
-    )))
+    endpoint::run(order, &accesses, &cache.path, &Progress::new())
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

@@ -1,13 +1,14 @@
 //! `compare`, `run`, `report`: from a study's text to a printed report.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::disks::need_disks;
-use super::memory::need_memory;
+use clap::Args;
+
+use super::endpoint;
+use super::needs::{need_disks, need_memory, need_root, need_tun, read_file};
 use super::progress::Progress;
 use super::unknown_variable::Given;
-use super::{RunOptions, endpoint, need_root, need_tun, read_file};
 use crate::analysis;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::sandbox::{self, Lifetime};
@@ -17,10 +18,43 @@ use crate::record::store::Record;
 use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
-use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, written};
+use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written};
 
 /// Exit code of a run that the user stopped.
 const INTERRUPTED: u8 = 130;
+
+/// Options of every verb that measures.
+#[derive(Args)]
+pub struct RunOptions {
+    /// How often every cell is measured
+    #[arg(long, allow_hyphen_values = true)]
+    rounds: Option<u32>,
+    /// Seed of the order of cells and of the load
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Load before each measured window, e.g. 500ms
+    #[arg(long, value_parser = span, allow_hyphen_values = true)]
+    warmup: Option<Duration>,
+    /// Length of each measured window, e.g. 2s
+    #[arg(long, value_parser = span, allow_hyphen_values = true)]
+    measure: Option<Duration>,
+    /// The user's own server settings: an option file
+    #[arg(long, value_name = "FILE")]
+    my_cnf: Option<PathBuf>,
+    /// TLS on every connection, replication included
+    #[arg(long)]
+    tls: bool,
+    /// Where the record is kept; by default STUDY-TIME.acklab in this folder
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// text, markdown, csv or json
+    #[arg(long, default_value = "text")]
+    format: String,
+}
+
+fn span(text: &str) -> std::result::Result<Duration, String> {
+    units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
+}
 
 /// Runs a study by file or name, whole or in short, and prints its report.
 pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String]) -> Result<u8> {
@@ -58,7 +92,7 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         my_cnf: options.my_cnf.as_deref(),
     };
     let code = match is_of_endpoints {
-        true => endpoint::run(&order, &folder_of(name), &cache)?,
+        true => exit_code(endpoint::run(&order, &folder_of(name), &cache)),
         false => sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
             let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
                 .and_then(|cache| run::run(&order, &cache, &inside.run, &Progress::new()));

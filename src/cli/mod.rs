@@ -3,10 +3,9 @@
 mod charts;
 mod check;
 mod detached;
-mod disks;
 mod endpoint;
 mod measure;
-mod memory;
+mod needs;
 mod power_cut;
 mod progress;
 mod servers;
@@ -14,12 +13,11 @@ mod studies;
 mod unknown_variable;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-use crate::error::{Error, Mistake, Result};
-use crate::study::units;
+use crate::error::Result;
+use measure::RunOptions;
 
 /// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
 #[derive(Parser)]
@@ -132,39 +130,6 @@ enum ServersAction {
     },
 }
 
-/// Options of every verb that measures.
-#[derive(Args)]
-struct RunOptions {
-    /// How often every cell is measured
-    #[arg(long, allow_hyphen_values = true)]
-    rounds: Option<u32>,
-    /// Seed of the order of cells and of the load
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Load before each measured window, e.g. 500ms
-    #[arg(long, value_parser = span, allow_hyphen_values = true)]
-    warmup: Option<Duration>,
-    /// Length of each measured window, e.g. 2s
-    #[arg(long, value_parser = span, allow_hyphen_values = true)]
-    measure: Option<Duration>,
-    /// The user's own server settings: an option file
-    #[arg(long, value_name = "FILE")]
-    my_cnf: Option<PathBuf>,
-    /// TLS on every connection, replication included
-    #[arg(long)]
-    tls: bool,
-    /// Where the record is kept; by default STUDY-TIME.acklab in this folder
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-    /// text, markdown, csv or json
-    #[arg(long, default_value = "text")]
-    format: String,
-}
-
-fn span(text: &str) -> std::result::Result<Duration, String> {
-    units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
-}
-
 /// Does what the command line says; the value is the exit code. `words` begins with the program.
 ///
 /// # Errors
@@ -248,42 +213,4 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Status => detached::status(),
         Verb::Down => detached::down(),
     }
-}
-
-/// A file of the user's, as text.
-fn read_file(option: &str, path: &std::path::Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| {
-        let given = format!("{} ({error})", path.display());
-        Error::from(Mistake::new(
-            "command line",
-            option,
-            &given,
-            "a readable text file",
-        ))
-    })
-}
-
-/// Everything that makes namespaces needs root.
-fn need_root(verb: &str) -> Result<()> {
-    if nix::unistd::geteuid().is_root() {
-        return Ok(());
-    }
-    let allowed = "run it as root: it makes namespaces, network devices and mounts of its own";
-    let user = format!("user id {}", nix::unistd::geteuid());
-    Err(Mistake::new(&format!("acklab {verb}"), "", &user, allowed).into())
-}
-
-/// A TUN device is what links are made of.
-fn need_tun(verb: &str) -> Result<()> {
-    if std::path::Path::new("/dev/net/tun").exists() {
-        return Ok(());
-    }
-    let allowed = "load the kernel's `tun` module, or give this container the device /dev/net/tun";
-    Err(Mistake::new(
-        &format!("acklab {verb}"),
-        "/dev/net/tun",
-        "no such device",
-        allowed,
-    )
-    .into())
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::node::{Place, drop_to_server_user, pause};
-use super::sandbox::SERVER_UID;
+use super::netns::Place;
+use super::node::pause;
+use super::sandbox::{SERVER_UID, drop_to_server_user};
 use super::servers::ProxyProgram;
 use super::servers::datadir::{PASSWORD, USER};
 use super::sql::Admin;

@@ -1,23 +1,24 @@
 //! A lab: the running servers of one family of modes.
 
+mod form;
 mod tune;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::disk::{CopySet, Volume, VolumeSpec};
-use super::mode;
-use super::node::{Node, Place};
-use super::options::{Settings, overridden, read_option_file};
+use super::disk::Volume;
+use super::node::Node;
+use super::options::Settings;
 use super::recovery::telling_lines;
 use super::servers::{Cache, Program};
 use super::tls::Identity;
 use crate::error::{Breakdown, Result, Tried, breakdown};
-use crate::study::disk::{Disk, Disks, Images};
+use crate::study::disk::{Disks, Images};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
-use tune::Tuning;
+
+/// How long a mode may take until it is ready.
+pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
 
 /// What a lab is to be, fixed for its life but for `variables`: see [`Lab::tune`].
 #[derive(Debug, Clone, PartialEq)]
@@ -77,75 +78,20 @@ pub struct Lab {
     entered: Option<ModeSpec>,
 }
 
+/// The variables that a lab's modes differ in.
+#[derive(Debug, Default)]
+struct Tuning {
+    /// Of each server as it was formed: name → value, as the server says.
+    original: Vec<Variables>,
+    /// Whether all can be set under running servers, for all their threads at once.
+    is_dynamic: bool,
+    /// Of the writer, as it says.
+    in_force: Variables,
+    /// What came of each value asked of the writer: name → asked → in force.
+    seen: BTreeMap<String, BTreeMap<String, String>>,
+}
+
 impl Lab {
-    /// Copies data directories, starts the servers and joins them. The places' devices must
-    /// already be in the switch.
-    ///
-    /// # Errors
-    /// A breakdown with the last log lines of the node concerned.
-    pub fn form(
-        spec: LabSpec,
-        program: Program,
-        places: Vec<Place>,
-        cache: &Cache,
-        run: &Path,
-    ) -> Result<Lab> {
-        let start = Instant::now();
-        let create = |place| Node::create(place, run);
-        let nodes = places
-            .into_iter()
-            .map(create)
-            .collect::<Result<Vec<Node>>>()?;
-        let mut lab = Lab {
-            spec,
-            program,
-            nodes,
-            ready: Duration::ZERO,
-            settings: Vec::new(),
-            identity: None,
-            tuning: None,
-            overridden: Vec::new(),
-            entered: None,
-        };
-        lab.make_disks()?;
-        if let Some(bytes) = lab.spec.memory_bytes {
-            // Those with copies of a volume too: its server may come to run there.
-            let mut nodes = lab.nodes.iter_mut();
-            nodes.try_for_each(|node| node.limit_memory(bytes, run))?;
-        }
-        let servers = lab.servers();
-        lab.nodes[servers]
-            .iter()
-            .try_for_each(|node| node.fill(cache, &lab.program))?;
-        lab.identity = lab.make_identity(run)?;
-        lab.decide_settings();
-        mode::form(&mut lab)?;
-        lab.ready = start.elapsed();
-        Ok(lab)
-    }
-
-    /// Gives each node a disk that adds nothing yet.
-    fn make_disks(&mut self) -> Result<()> {
-        let Some(images) = self.spec.images.clone() else {
-            return Ok(());
-        };
-        let spec = |(node, seed): (&Node, u64)| VolumeSpec {
-            bytes: images.bytes,
-            images: images.place.clone(),
-            disk: Disk::default(),
-            mount_point: node.mount_point(),
-            seed,
-        };
-        let specs: Vec<VolumeSpec> = self.nodes.iter().zip(self.spec.seed..).map(spec).collect();
-        if self.spec.family.copies_volume() {
-            return mode::make_copies(self, specs);
-        }
-        for (node, spec) in self.nodes.iter_mut().zip(specs) {
-            node.volume = Some(Volume::start(spec, &node.place)?);
-        }
-        Ok(())
-    }
-
     /// The emulated disk of node `i`.
     ///
     /// # Errors
@@ -155,14 +101,6 @@ impl Lab {
         volume.ok_or_else(|| breakdown("use an emulated disk", "the node stands on a plain folder"))
     }
 
-    /// Where the copies of its volume are, and what they are held to.
-    ///
-    /// # Errors
-    /// A breakdown if it has none.
-    pub fn copies(&self) -> Result<CopySet> {
-        mode::group_of_copies(self)
-    }
-
     /// Makes the nodes' disks what they are asked to be, from now on.
     pub fn set_disks(&self, disks: &Disks) -> Result<()> {
         let set = |node: &Node| match &node.volume {
@@ -170,53 +108,6 @@ impl Lab {
             None => Ok(()),
         };
         self.nodes.iter().try_for_each(set)
-    }
-
-    /// MySQL makes its own certificates; MariaDB wants files.
-    fn make_identity(&self, run: &Path) -> Result<Option<Identity>> {
-        let needs_files = self.program.dialect().optional("tls_needs_files").is_some();
-        let folder = run.join(format!("{}.tls", self.spec.name));
-        let make = || Identity::make(&folder);
-        (self.spec.tls && needs_files).then(make).transpose()
-    }
-
-    /// What each server is to be started with.
-    fn decide_settings(&mut self) {
-        let of_node = |i| self.settings_of(i, &self.spec.variables);
-        let decided: Vec<_> = (0..self.nodes.len()).map(of_node).collect();
-        let (mut overridden, settings): (Vec<_>, Vec<_>) = decided.into_iter().unzip();
-        self.overridden = overridden.swap_remove(0);
-        self.settings = settings;
-    }
-
-    /// What of the user's own is overridden on node `i`, and its settings with these variables: the
-    /// layers on one another, the strongest last.
-    fn settings_of(&self, i: usize, variables: &Variables) -> (Vec<Override>, Settings) {
-        let pinned = self.program.terms.iter();
-        let pinned = pinned.map(|(name, value, _)| (name, value.as_str()));
-        let mut all: Settings = pinned.collect();
-        let text = self.spec.my_cnf.as_deref().unwrap_or_default();
-        let users = read_option_file(text, self.program.kept.flavour);
-        let mut lab = mode::settings(self, i);
-        match &self.identity {
-            Some(identity) => identity.settings(&self.spec, &mut lab),
-            None if self.spec.tls => {}
-            None => {
-                for (name, value) in self.program.dialect().settings("tls_off") {
-                    lab.set(&name, value);
-                }
-            }
-        }
-        let own = self.spec.node_variables.get(self.nodes[i].site());
-        for (name, value) in variables.iter().chain(own.into_iter().flatten()) {
-            lab.set(name, value.as_str());
-        }
-        lab.overlay(&self.nodes[i].own_settings(i));
-        all.overlay(&users);
-        all.overlay(&lab);
-        let wants_numbers = self.program.dialect().optional("switches_are_numbers");
-        let all = wants_numbers.map_or_else(|| all.clone(), |_| all.with_numbers());
-        (overridden(&users, &lab), all)
     }
 
     /// Starts node `i`'s server with its settings.
@@ -259,42 +150,12 @@ impl Lab {
         self.restart(i)
     }
 
-    /// Ends all servers and forms the lab anew, from data directories like the first.
-    ///
-    /// # Errors
-    /// A breakdown if an old one cannot be removed, or a server does not come up.
-    pub fn form_anew(&mut self, cache: &Cache) -> Result<()> {
-        for i in self.servers() {
-            self.empty_and_fill(i, cache)?;
-        }
-        self.entered = None;
-        mode::form(self)
-    }
-
     fn empty_and_fill(&mut self, i: usize, cache: &Cache) -> Result<()> {
         let node = &mut self.nodes[i];
         node.kill();
         let old = node.data();
         std::fs::remove_dir_all(&old).tried(|| format!("remove {}", old.display()))?;
         node.fill(cache, &self.program)
-    }
-
-    /// Switches to a mode, unless it is in force already, and waits until all nodes caught up.
-    pub fn enter(&mut self, mode: &ModeSpec) -> Result<()> {
-        mode::enter(self, mode)?;
-        self.entered = Some(mode.clone());
-        Ok(())
-    }
-
-    /// Waits until replica `i` has applied all that the writer has committed; false if not in time.
-    pub fn catch_up(&mut self, i: usize, limit: Duration) -> Result<bool> {
-        mode::catch_up(self, i, limit)
-    }
-
-    /// Waits until replica `i` has applied all that it has received from a source that may be gone;
-    /// false if not in time.
-    pub fn apply_received(&mut self, i: usize, limit: Duration) -> Result<bool> {
-        mode::apply_received(self, i, limit)
     }
 
     /// Indices of the nodes that take part in a mode.

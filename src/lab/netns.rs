@@ -17,6 +17,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use super::sandbox;
 use crate::error::{Result, Tried};
 
 /// Prefix length of the range that all nodes share: 198.18.0.0/15, reserved for benchmarking.
@@ -26,6 +27,36 @@ pub const MTU_BYTES: u16 = 1500;
 /// Packets that may wait in a node's device for the switch to fetch them. Large, because a loss
 /// here would be nobody's setting.
 const TX_QUEUE_PACKETS: c_int = 20_000;
+
+/// A place in the network: a namespace with one TUN device into the switch.
+pub struct Place {
+    /// Unique in the sandbox: `galera.a`, `client.a`.
+    pub name: String,
+    pub site: String,
+    pub address: Ipv4Addr,
+    pub netns: Netns,
+}
+
+impl Place {
+    /// Makes the namespace and its device; the device's descriptor is for the switch.
+    pub fn create(name: &str, site: &str, address: Ipv4Addr) -> Result<(Place, OwnedFd)> {
+        let folder = Path::new(sandbox::INSIDE).join("netns");
+        let netns = Netns::create_in(name, &folder)?;
+        let tun = netns.open_tun("tun0", address)?;
+        let place = Place {
+            name: name.to_owned(),
+            site: site.to_owned(),
+            address,
+            netns,
+        };
+        Ok((place, tun))
+    }
+
+    /// Makes `command` run in this place, as whoever runs it.
+    pub fn enter(&self, command: &mut Command) -> Result<()> {
+        self.netns.enter_on_exec(command)
+    }
+}
 
 /// A network namespace, kept alive by an open file and, on request, by a bind mount through which
 /// other processes can enter it.

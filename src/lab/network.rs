@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::link::{LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings};
-use super::node::Place;
+use super::netns::Place;
 use crate::error::{Result, breakdown};
 use crate::study::{Distances, Network as LinkTerms, nodes};
 

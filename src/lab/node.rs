@@ -1,10 +1,7 @@
 //! A node: one server process with its namespace, address and data directory.
 
 use std::fs;
-use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -13,10 +10,10 @@ use nix::sys::signal::{Signal, kill};
 
 use super::disk::Volume;
 use super::memory::MemoryLimit;
-use super::netns::Netns;
+use super::netns::Place;
 use super::options::Settings;
 use super::recovery::{self, telling_lines};
-use super::sandbox::{SERVER_UID, stop_asked};
+use super::sandbox::{SERVER_UID, drop_to_server_user, stop_asked};
 use super::servers::datadir::{PASSWORD, USER};
 use super::servers::{Cache, Program, datadir};
 use super::sql::{Admin, Ask, Row};
@@ -29,36 +26,6 @@ pub const PORT: u16 = 3306;
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long it may take to end when it is asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(120);
-
-/// A place in the network: a namespace with one TUN device into the switch.
-pub struct Place {
-    /// Unique in the sandbox: `galera.a`, `client.a`.
-    pub name: String,
-    pub site: String,
-    pub address: Ipv4Addr,
-    pub netns: Netns,
-}
-
-impl Place {
-    /// Makes the namespace and its device; the device's descriptor is for the switch.
-    pub fn create(name: &str, site: &str, address: Ipv4Addr) -> Result<(Place, OwnedFd)> {
-        let folder = Path::new(super::sandbox::INSIDE).join("netns");
-        let netns = Netns::create_in(name, &folder)?;
-        let tun = netns.open_tun("tun0", address)?;
-        let place = Place {
-            name: name.to_owned(),
-            site: site.to_owned(),
-            address,
-            netns,
-        };
-        Ok((place, tun))
-    }
-
-    /// Makes `command` run in this place, as whoever runs it.
-    pub fn enter(&self, command: &mut Command) -> Result<()> {
-        self.netns.enter_on_exec(command)
-    }
-}
 
 /// A server in its place.
 pub struct Node {
@@ -475,24 +442,4 @@ pub fn pause(step: Duration) -> Result<()> {
     }
     std::thread::sleep(step);
     Ok(())
-}
-
-/// Makes `command` run as the lab's own user. Must be the last preparation: entering a namespace
-/// needs root, and preparations run in the order in which they were made.
-///
-/// The caller's own temporary folder may be closed to that user: servers would not start.
-pub fn drop_to_server_user(command: &mut Command) {
-    command.env_remove("TMPDIR");
-    // SAFETY: only async-signal-safe system calls between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            let failed = libc::setgroups(0, std::ptr::null()) != 0
-                || libc::setgid(SERVER_UID) != 0
-                || libc::setuid(SERVER_UID) != 0;
-            if failed {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
 }

@@ -12,7 +12,9 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::OFlag;
@@ -356,4 +358,30 @@ fn name_server_user(inside: &Path) -> Result<()> {
             .tried(|| format!("bind {path} into the sandbox"))?;
     }
     Ok(())
+}
+
+/// Makes `command` run as the lab's own user. Must be the last preparation: entering a namespace
+/// needs root, and preparations run in the order in which they were made.
+///
+/// The caller's own temporary folder may be closed to that user: servers would not start.
+pub fn drop_to_server_user(command: &mut Command) {
+    command.env_remove("TMPDIR");
+    // SAFETY: only async-signal-safe system calls between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let failed = libc::setgroups(0, std::ptr::null()) != 0
+                || libc::setgid(SERVER_UID) != 0
+                || libc::setuid(SERVER_UID) != 0;
+            if failed {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Whatever a new data directory is made by runs as the lab's own user.
+pub fn as_server_user(command: &mut Command) -> &mut Command {
+    drop_to_server_user(command);
+    command.env("HOME", "/nonexistent")
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::lab::LabSpec;
 use super::options::Settings;
 use crate::error::{Result, Tried};
 use crate::study::mode::Family;
@@ -36,13 +35,13 @@ impl Identity {
     }
 
     /// TLS for clients and replication, and between Galera's nodes.
-    pub fn settings(&self, spec: &LabSpec, settings: &mut Settings) {
+    pub fn settings(&self, family: Family, settings: &mut Settings) {
         let certificate = self.certificate.display().to_string();
         let key = self.key.display().to_string();
         settings.set("ssl_cert", certificate.as_str());
         settings.set("ssl_ca", certificate.as_str());
         settings.set("ssl_key", key.as_str());
-        if spec.family == Family::Galera {
+        if family == Family::Galera {
             let options = format!(
                 "socket.ssl=yes;socket.ssl_cert={certificate};socket.ssl_key={key};\
                  socket.ssl_ca={certificate}"

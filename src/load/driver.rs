@@ -1,14 +1,13 @@
 //! The driver's side of its pipe: `acklab drive` reads commands on its standard input and
 //! answers on its standard output, both JSON lines, while its sessions run in the same loop.
 
-use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::read;
 
+use super::input::{Input, turn};
 use super::iterate::{Loaded, iterate, reload};
 use super::job::{Command, Job, Reply, Snapshot};
 use super::pool::Pool;
@@ -22,52 +21,6 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Descriptors besides the sessions' sockets.
 const SPARE_DESCRIPTORS: u64 = 64;
-
-/// Commands as they come in.
-pub struct Input<I> {
-    source: I,
-    bytes: Vec<u8>,
-    lines: VecDeque<String>,
-    is_closed: bool,
-}
-
-impl<I: AsFd> Input<I> {
-    fn new(source: I) -> Self {
-        Input {
-            source,
-            bytes: Vec::new(),
-            lines: VecDeque::new(),
-            is_closed: false,
-        }
-    }
-
-    /// Where commands come from, to be watched.
-    pub fn source(&self) -> &I {
-        &self.source
-    }
-
-    /// Nobody will ask for anything more.
-    pub fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
-    /// Reads what there is; waits if there is nothing.
-    pub fn read(&mut self) -> Result<()> {
-        let mut buffer = [0; 16 << 10];
-        let count = match read(&self.source, &mut buffer) {
-            Err(nix::errno::Errno::EINTR) => return Ok(()),
-            other => other.tried(|| "read the driver's input".to_owned())?,
-        };
-        self.is_closed |= count == 0;
-        self.bytes.extend_from_slice(&buffer[..count]);
-        while let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.bytes.drain(..=end).collect();
-            self.lines
-                .push_back(String::from_utf8_lossy(&line).into_owned());
-        }
-        Ok(())
-    }
-}
 
 /// What a driver holds between commands.
 #[derive(Default)]
@@ -83,8 +36,8 @@ pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
     raise_descriptor_limit();
     let mut input = Input::new(stdin);
     let mut state = State::default();
-    while !input.is_closed {
-        if let Some(line) = input.lines.pop_front() {
+    while !input.is_closed() {
+        if let Some(line) = input.next_line() {
             match answer(&mut stdout, &mut input, &mut state, &line) {
                 // The input ended in the middle of something: the parent is gone.
                 Err(Error::Interrupted) => return Ok(()),
@@ -205,17 +158,6 @@ fn start<I: AsFd>(input: &mut Input<I>, job: &Job) -> Result<(Pool, f64)> {
     }
     let connected_s = pool.connected_s();
     Ok((pool, connected_s))
-}
-
-/// One turn; commands that come meanwhile are kept for later.
-pub fn turn<I: AsFd>(input: &mut Input<I>, pool: &mut Pool, deadline: Instant) -> Result<()> {
-    if pool.turn(Some(deadline))? {
-        input.read()?;
-    }
-    if input.is_closed() {
-        return Err(Error::Interrupted);
-    }
-    Ok(())
 }
 
 fn stop<I: AsFd>(input: &mut Input<I>, pool: &mut Pool) -> Result<Snapshot> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use super::driver::{Input, turn};
+use super::input::{Input, turn};
 use super::job::{Iterations, Job, Snapshot};
 use super::merge::merge;
 use super::pool::Pool;

@@ -6,6 +6,7 @@
 mod arrivals;
 pub mod driver;
 mod handle;
+mod input;
 mod iterate;
 mod job;
 mod keys;

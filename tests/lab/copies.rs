@@ -15,7 +15,7 @@ use acklab::lab::disk::{
     CopySet, Remembered, Standing, Takeover, Volume, VolumeCounters, VolumeSpec, fail_over,
 };
 use acklab::lab::link::{LinkSetting, PairSetting, Probe, Switch, median};
-use acklab::lab::node::Place;
+use acklab::lab::netns::Place;
 use acklab::study::disk::{Delay, Disk, ImagePlace, PowerCut};
 use acklab::study::mode::{Ack, WhenShort};
 use nix::sys::signal::{Signal, kill};

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use acklab::error::{Error, Result};
 use acklab::lab::disk::{Volume, VolumeSpec};
 use acklab::lab::netns::Netns;
-use acklab::lab::node::Place;
+use acklab::lab::netns::Place;
 use acklab::study::disk::{Delay, Disk, ImagePlace, PowerCut};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};

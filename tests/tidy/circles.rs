@@ -10,21 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, Token};
 
-/// Circles that are let pass until what they are in has been rebuilt, by where their first file
-/// lies. TO BE EMPTIED.
-const REBUILT: [&str; 10] = [
-    "src/analysis/claims/",
-    "src/cli/",
-    "src/lab/disk/copies/",
-    "src/lab/disk/engine.rs",
-    "src/lab/disk/handle.rs",
-    "src/lab/lab.rs",
-    "src/load/driver.rs",
-    "src/load/workload/",
-    "src/report/",
-    "src/run/",
-];
-
 /// `["analysis", "cells"]` for `src/analysis/cells.rs`; nothing for the root of the crate.
 type Module = Vec<String>;
 
@@ -51,9 +36,8 @@ pub fn circles(files: &[(String, String)]) -> Vec<String> {
     for (path, others) in &reached {
         let is_back = |other: &&&str| reached[**other].contains(path);
         let circle: Vec<&str> = others.iter().filter(is_back).copied().collect();
-        let is_rebuilt = REBUILT.iter().any(|room| path.starts_with(room));
         // Told once, at the first of its files.
-        if circle.first() == Some(path) && !is_rebuilt {
+        if circle.first() == Some(path) {
             found.push(format!("{path}: a circle: {}", arrows(&circle, &imports)));
         }
     }

@@ -1,6 +1,7 @@
 //! What becomes of a request, and when it is answered. No clock and no thread: time comes in,
 //! answers come out. `R` is whatever it takes to answer one request.
 
+mod copied;
 mod member;
 
 use std::cmp::Ordering;

@@ -32,7 +32,7 @@ use super::wire::{Opening, Reply, Request};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::link::median;
 use crate::lab::link::realtime::now_ns;
-use crate::lab::node::Place;
+use crate::lab::netns::Place;
 use crate::study::disk::{Disk, ImagePlace, PowerCut};
 
 /// How long those who use the file system may take to go after they were told, or killed.

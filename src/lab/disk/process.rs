@@ -9,7 +9,7 @@ use super::counters::VolumeCounters;
 use super::wire::{Reply, Request};
 use crate::error::{Error, Result};
 use crate::lab::child::{Child, Manner};
-use crate::lab::node::Place;
+use crate::lab::netns::Place;
 
 /// Most requests take microseconds; a cut copies what was volatile, and waits for the image's last
 /// user.

@@ -1,9 +1,9 @@
 //! Other variables for the running servers of a lab, for a while: set under them where that has the
 //! same effect, else by starting them anew on the same data.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::Lab;
+use super::{Lab, Tuning};
 use crate::error::{Error, Mistake, Result};
 use crate::lab::mode;
 use crate::lab::node::Node;
@@ -22,19 +22,6 @@ const IS_GLOBAL_ONLY: u16 = 1229;
 
 /// What is tried here, for breakdowns.
 const TUNING: &str = "give a server its own variables back";
-
-/// The variables that a lab's modes differ in.
-#[derive(Debug, Default)]
-pub(super) struct Tuning {
-    /// Of each server as it was formed: name → value, as the server says.
-    original: Vec<Variables>,
-    /// Whether all can be set under running servers, for all their threads at once.
-    is_dynamic: bool,
-    /// Of the writer, as it says.
-    in_force: Variables,
-    /// What came of each value asked of the writer: name → asked → in force.
-    seen: BTreeMap<String, BTreeMap<String, String>>,
-}
 
 impl Lab {
     /// Finds out how the lab can be given the variables of these variants, and tries them as far as

@@ -1,8 +1,8 @@
 //! One server on a volume with copies: `mirror`, `quorum`. The other nodes run no server.
 
-use super::super::lab::Lab;
+use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
-use super::{Company, READY_LIMIT, replication};
+use super::replication::{self, Company};
 use crate::error::{Result, breakdown};
 use crate::lab::disk::copies::{Change, Reach, Terms};
 use crate::lab::disk::replica::UNANSWERED_BYTES_MAX;

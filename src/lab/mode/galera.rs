@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::super::lab::Lab;
+use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
-use super::{READY_LIMIT, replication};
+use super::replication;
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::node::{Node, pause};
 use crate::study::ModeSpec;
@@ -203,8 +203,7 @@ pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
     let size = lab.nodes.len();
     lab.nodes
         .iter_mut()
-        .try_for_each(|node| wait_synced(node, size))?;
-    super::wait_applying(lab, size)
+        .try_for_each(|node| wait_synced(node, size))
 }
 
 /// Waits until node `i` has committed the last write set that any of them has.

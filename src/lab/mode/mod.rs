@@ -16,8 +16,8 @@ use crate::error::{Result, breakdown};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, WhenShort};
 
-/// How long a mode may take until it is ready.
-pub(super) const READY_LIMIT: Duration = Duration::from_secs(120);
+pub use replication::Company;
+
 /// How long replicas may take to apply what came before: a refill, or what an earlier load left
 /// them. One that applies a 23rd of what is committed takes minutes for seconds.
 pub const CATCH_UP_LIMIT: Duration = Duration::from_secs(600);
@@ -70,10 +70,21 @@ pub(super) fn hold(lab: &mut Lab) -> Result<()> {
 
 /// Switches running servers to a mode and waits until it is in force and all nodes caught up.
 pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
+    let (members, all) = (lab.members(spec).len(), lab.nodes.len());
     match lab.spec.family {
-        Family::Replication => replication::enter(lab, spec),
-        Family::Group => group::enter(lab, spec),
-        Family::Galera => galera::enter(lab, spec),
+        Family::Replication => {
+            replication::enter(lab, spec)?;
+            wait_applying(lab, members)?;
+            replication::drop_old_logs(lab, members)
+        }
+        Family::Group => {
+            group::enter(lab, spec)?;
+            wait_applying(lab, all)
+        }
+        Family::Galera => {
+            galera::enter(lab, spec)?;
+            wait_applying(lab, all)
+        }
         Family::Mirror | Family::Quorum => copies::enter(lab, spec),
         Family::Endpoint => Err(breakdown("enter a mode", "an endpoint is somebody else's")),
     }
@@ -82,8 +93,10 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
 /// Waits until the first `members` nodes have applied a change that the writer makes now. Being
 /// level by GTID says nothing of appliers that were just started: members of a group were seen to
 /// apply nothing for up to a minute then, with a CPU each (why, is not known).
-pub(super) fn wait_applying(lab: &mut Lab, members: usize) -> Result<()> {
-    lab.nodes[0].run(CHANGE)?;
+fn wait_applying(lab: &mut Lab, members: usize) -> Result<()> {
+    if members > 1 {
+        lab.nodes[0].run(CHANGE)?;
+    }
     for i in 1..members {
         if !catch_up(lab, i, CATCH_UP_LIMIT)? {
             return Err(lab.nodes[i].breakdown("apply what the writer changed", "not so in time"));
@@ -119,16 +132,8 @@ pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result
     replication::apply_received(lab, i, limit)
 }
 
-/// Whether a source, or a volume's head, goes on without the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Company {
-    pub is_alone: bool,
-    /// How often it has, or how many commits it has acknowledged then: greater if it has again.
-    pub times: u64,
-}
-
-/// What the writer's own counters say of that; `None` where its mode never goes on alone. `before`
-/// is what it said when it was last asked, if it was.
+/// What the writer's own counters say of its company; `None` where its mode never goes on alone.
+/// `before` is what it said when it was last asked, if it was.
 ///
 /// # Errors
 /// A breakdown if it does not answer.

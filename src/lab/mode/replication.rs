@@ -5,11 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::lab::Lab;
+use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
 use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
-use super::{Company, READY_LIMIT};
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
 use crate::study::{Mode, ModeSpec};
@@ -80,7 +79,7 @@ pub fn form(lab: &mut Lab) -> Result<()> {
 /// A log that is in use is never dropped.
 pub const DROP_OLD_LOGS: &str = "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY";
 
-/// Stops replication, sets what the mode wants, starts it again and waits until it holds.
+/// Stops replication, sets what the mode wants, starts it again and waits until it runs.
 pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     let dialect = lab.program.dialect().clone();
     stop_replicas(lab)?;
@@ -91,7 +90,7 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         lab.nodes[0].run("FLUSH LOCAL BINARY LOGS")?;
     }
     if spec.mode == Mode::Single {
-        return drop_old_logs(lab, 1);
+        return Ok(());
     }
     let last = spec.nodes as usize;
     for node in &mut lab.nodes[1..last] {
@@ -105,13 +104,12 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     if let Mode::Semisync { .. } = spec.mode {
         wait_semisync_on(lab, last - 1)?;
     }
-    super::wait_applying(lab, last)?;
-    drop_old_logs(lab, last)
+    Ok(())
 }
 
 /// Drops all binary logs but the newest, once the first `level` servers are all that there are:
 /// they would fill a disk in the course of a study. A replica that is held still needs them.
-fn drop_old_logs(lab: &mut Lab, level: usize) -> Result<()> {
+pub fn drop_old_logs(lab: &mut Lab, level: usize) -> Result<()> {
     if lab.spec.binary_log && level == lab.nodes.len() {
         for node in &mut lab.nodes {
             node.run(DROP_OLD_LOGS)?;
@@ -194,6 +192,14 @@ fn wait_semisync_on(lab: &mut Lab, replicas: usize) -> Result<()> {
         let clients = field("clients").and_then(|text| text.parse::<usize>().ok());
         Ok(field("status").as_deref() == Some("ON") && clients >= Some(replicas))
     })
+}
+
+/// Whether a source, or a volume's head, goes on without the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Company {
+    pub is_alone: bool,
+    /// How often it has, or how many commits it has acknowledged then: greater if it has again.
+    pub times: u64,
 }
 
 /// What a semi-synchronous source says of itself. It is alone as soon as its status is off.

@@ -8,20 +8,20 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use super::apt::succeeded;
-use super::datadir::{as_server_user, first_statements};
 use super::program::Program;
 use crate::error::{Result, Tried, breakdown};
+use crate::lab::sandbox::as_server_user;
 
 /// Makes the data directory `data` with the server's own scripts: the names in `names`, in order;
-/// for each, the first that is there of those parted by `|`.
+/// for each, the first that is there of those parted by `|`. The server runs `first` after them.
 ///
 /// # Errors
 /// A breakdown with what the server said.
-pub fn run(program: &Program, names: &str, data: &Path) -> Result<()> {
+pub fn run(program: &Program, names: &str, data: &Path, first: &[String]) -> Result<()> {
     let tried = format!("initialise {}", program.kept.name);
     let output = feed(
         &mut command(program, data),
-        &script(program, names)?,
+        &script(program, names, first)?,
         data,
         &tried,
     )?;
@@ -75,7 +75,7 @@ fn feed(command: &mut Command, script: &str, data: &Path, tried: &str) -> Result
 }
 
 /// What the install script feeds to a bootstrapping server, then our own statements.
-fn script(program: &Program, names: &str) -> Result<String> {
+fn script(program: &Program, names: &str, first: &[String]) -> Result<String> {
     let dialect = program.dialect();
     let mut script = String::from("CREATE DATABASE mysql;\nUSE mysql;\n");
     script += dialect.optional("bootstrap_first").unwrap_or_default();
@@ -87,7 +87,7 @@ fn script(program: &Program, names: &str) -> Result<String> {
     script += dialect.optional("bootstrap_last").unwrap_or_default();
     // From here on accounts can be made.
     script += "\nFLUSH PRIVILEGES;\n";
-    for statement in first_statements() {
+    for statement in first {
         script += &format!("{statement};\n");
     }
     Ok(script)

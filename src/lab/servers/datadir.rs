@@ -10,8 +10,7 @@ use super::bootstrap;
 use super::cache::Cache;
 use super::program::Program;
 use crate::error::{Result, Tried};
-use crate::lab::node::drop_to_server_user;
-use crate::lab::sandbox::SERVER_UID;
+use crate::lab::sandbox::{SERVER_UID, as_server_user};
 
 /// The account that load and replication use. Servers can be reached from inside the sandbox only.
 pub const USER: &str = "acklab";
@@ -21,7 +20,7 @@ pub const PASSWORD: &str = "acklab";
 pub const DATABASE: &str = "acklab";
 
 /// Statements that every new data directory gets: accounts, the load's database, the heartbeat.
-pub(super) fn first_statements() -> Vec<String> {
+fn first_statements() -> Vec<String> {
     [
         format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"),
         format!("GRANT ALL ON {DATABASE}.* TO '{USER}'@'%'"),
@@ -58,7 +57,7 @@ pub fn ensure(cache: &Cache, program: &Program, say: &dyn Fn(&str)) -> Result<()
     fs::create_dir_all(&part).tried(|| format!("make {}", part.display()))?;
     chown(&part, Some(SERVER_UID), Some(SERVER_UID)).tried(|| "hand over a folder".into())?;
     let outcome = match program.dialect().optional("bootstrap_scripts") {
-        Some(scripts) => bootstrap::run(program, scripts, &part),
+        Some(scripts) => bootstrap::run(program, scripts, &part, &first_statements()),
         None => initialise(program, &part),
     };
     if let Err(error) = outcome {
@@ -68,12 +67,6 @@ pub fn ensure(cache: &Cache, program: &Program, say: &dyn Fn(&str)) -> Result<()
     // Each node makes its own identity at its first start.
     let _ = fs::remove_file(part.join("auto.cnf"));
     fs::rename(&part, &target).tried(|| format!("put {} in place", target.display()))
-}
-
-/// Whatever a new data directory is made by runs as the lab's own user.
-pub(super) fn as_server_user(command: &mut Command) -> &mut Command {
-    drop_to_server_user(command);
-    command.env("HOME", "/nonexistent")
 }
 
 /// Lets a server initialise its data directory by itself.

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use super::Ticket;
-
 /// The unit in which changes are remembered and copies are caught up.
 pub const BLOCK_BYTES: u64 = 4096;
+
+/// Names a request to the node's own disk. Never used twice at one node, so that what is over late
+/// means nothing to the machine that came after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub(in crate::lab::disk) u64);
 
 /// An ended generation of a volume: up to which epoch it is part of what came after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::book::{Book, Reign};
+use super::book::{Book, Reign, Ticket};
 use super::head::Head;
+use super::machine::{Action, Link, PINGS, Terms};
 use super::promote::{Survey, Touch};
 use super::wire::{Hello, Message, Welcome};
-use super::{Action, Kind, Link, PINGS, Terms, Ticket};
+use crate::lab::disk::pace::Kind;
 use crate::lab::disk::store::{CutReport, Epoch, Store};
 use crate::study::disk::PowerCut;
 

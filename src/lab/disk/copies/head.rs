@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::book::{Book, Reign, blocks_of};
-use super::copy::Copy;
+use super::book::{Book, Reign, Ticket, blocks_of};
+use super::machine::{Action, Change, Link, PINGS, Reach, Terms};
 use super::peer::{Peer, Stage};
 use super::wire::{Hello, Message};
-use super::{Ack, Action, Change, Kind, Link, PINGS, Reach, Terms, Ticket, WhenShort};
+use super::{Ack, WhenShort};
+use crate::lab::disk::pace::Kind;
 use crate::lab::disk::store::{Epoch, Store, WriteNumber};
 
 /// How often a copy that is not waited for write by write says what it has received.
@@ -317,9 +318,10 @@ impl Head {
         }
     }
 
-    /// Gives up the office. Requests not yet done are forgotten; connections are to be closed.
-    pub fn retire(self) -> Copy {
-        Copy::new(self.book)
+    /// Gives up the office: what is left is the book of a copy. Requests not yet done are
+    /// forgotten; connections are to be closed.
+    pub fn retire(self) -> Book {
+        self.book
     }
 
     fn begin_flush(&mut self, store: &mut Store, request: Option<u64>) {

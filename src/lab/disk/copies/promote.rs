@@ -26,7 +26,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::WhenShort;
-use super::wire::{Fields, Malformed, put};
 
 /// What a copy holds, said together with its promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,32 +194,4 @@ fn judge_lone(rule: &Rule, survey: &Survey) -> Result<(), Refusal> {
 /// Whether what it holds is of a head that began alone, and not its own.
 fn follows_alone(rule: &Rule, survey: &Survey) -> bool {
     survey.generation == rule.alone_generation && survey.led != rule.alone_generation
-}
-
-impl Survey {
-    pub(super) fn encode(self, into: &mut Vec<u8>) {
-        put(into, &[self.volume, self.generation, self.sealed, self.seq]);
-        put(into, &[self.durable_epoch, self.led]);
-        into.push(self.touch as u8);
-    }
-
-    pub(super) fn decode(fields: &mut Fields) -> Result<Survey, Malformed> {
-        let [volume, generation, sealed, seq] = fields.numbers()?;
-        let [durable_epoch, led] = fields.numbers()?;
-        let touch = match fields.byte()? {
-            0 => Touch::Proven,
-            1 => Touch::Unsure,
-            2 => Touch::Behind,
-            _ => return Err(Malformed::Fields),
-        };
-        Ok(Survey {
-            volume,
-            generation,
-            sealed,
-            seq,
-            durable_epoch,
-            led,
-            touch,
-        })
-    }
 }

@@ -102,7 +102,7 @@ impl Role {
         match std::mem::replace(self, Role::new(Book::blank(0))) {
             Role::Head(mut head) => {
                 let actions = head.overruled(now, generation);
-                *self = Role::Copy(head.retire());
+                *self = Role::Copy(Copy::new(head.retire()));
                 actions
             }
             copy => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::book::{PastGeneration, Reign};
-use super::promote::Survey;
+use super::promote::{Survey, Touch};
 
 /// Frames of another version are refused.
 pub const VERSION: u8 = 1;
@@ -330,24 +330,52 @@ impl Welcome {
     }
 }
 
+impl Survey {
+    fn encode(self, into: &mut Vec<u8>) {
+        put(into, &[self.volume, self.generation, self.sealed, self.seq]);
+        put(into, &[self.durable_epoch, self.led]);
+        into.push(self.touch as u8);
+    }
+
+    fn decode(fields: &mut Fields) -> Result<Survey, Malformed> {
+        let [volume, generation, sealed, seq] = fields.numbers()?;
+        let [durable_epoch, led] = fields.numbers()?;
+        let touch = match fields.byte()? {
+            0 => Touch::Proven,
+            1 => Touch::Unsure,
+            2 => Touch::Behind,
+            _ => return Err(Malformed::Fields),
+        };
+        Ok(Survey {
+            volume,
+            generation,
+            sealed,
+            seq,
+            durable_epoch,
+            led,
+            touch,
+        })
+    }
+}
+
 /// Appends numbers.
-pub(super) fn put(into: &mut Vec<u8>, numbers: &[u64]) {
+fn put(into: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
         into.extend_from_slice(&number.to_le_bytes());
     }
 }
 
 /// The unread fields of a frame.
-pub(super) struct Fields<'f>(&'f [u8]);
+struct Fields<'f>(&'f [u8]);
 
 impl Fields<'_> {
-    pub(super) fn number(&mut self) -> Result<u64, Malformed> {
+    fn number(&mut self) -> Result<u64, Malformed> {
         let (number, rest) = self.0.split_first_chunk().ok_or(Malformed::Fields)?;
         self.0 = rest;
         Ok(u64::from_le_bytes(*number))
     }
 
-    pub(super) fn numbers<const COUNT: usize>(&mut self) -> Result<[u64; COUNT], Malformed> {
+    fn numbers<const COUNT: usize>(&mut self) -> Result<[u64; COUNT], Malformed> {
         let mut numbers = [0; COUNT];
         for number in &mut numbers {
             *number = self.number()?;
@@ -355,7 +383,7 @@ impl Fields<'_> {
         Ok(numbers)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+    fn byte(&mut self) -> Result<u8, Malformed> {
         let (byte, rest) = self.0.split_first().ok_or(Malformed::Fields)?;
         self.0 = rest;
         Ok(*byte)

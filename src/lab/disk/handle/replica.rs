@@ -10,7 +10,7 @@ use crate::lab::disk::copies::Reach;
 use crate::lab::disk::copies::promote::Survey;
 use crate::lab::disk::replica::{Lead, Standing};
 use crate::lab::disk::wire::{Reply, Request};
-use crate::lab::node::Place;
+use crate::lab::netns::Place;
 
 const LOOK_STEP: Duration = Duration::from_millis(2);
 

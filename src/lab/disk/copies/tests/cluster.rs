@@ -7,8 +7,9 @@ use super::world::{World, newest};
 use crate::lab::disk::copies::promote::{Choice, Refusal, Rule, Survey, choose, next_generation};
 use crate::lab::disk::copies::wire::{Inbox, Message};
 use crate::lab::disk::copies::{
-    Ack, Action, Book, Change, Head, Kind, Link, Reach, Role, Terms, Ticket, WhenShort,
+    Ack, Action, Book, Change, Head, Link, Reach, Role, Terms, Ticket, WhenShort,
 };
+use crate::lab::disk::pace::Kind;
 use crate::lab::disk::store::Store;
 use crate::study::disk::PowerCut;
 

@@ -8,7 +8,8 @@ use super::world::newest;
 use crate::lab::disk::copies::book::Reign;
 use crate::lab::disk::copies::promote::Touch;
 use crate::lab::disk::copies::wire::{Hello, Message};
-use crate::lab::disk::copies::{Ack, Action, Book, Copy, Kind, Link, Role};
+use crate::lab::disk::copies::{Ack, Action, Book, Copy, Link, Role};
+use crate::lab::disk::pace::Kind;
 use crate::lab::disk::store::Store;
 use crate::study::disk::PowerCut;
 

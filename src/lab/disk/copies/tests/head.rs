@@ -333,7 +333,7 @@ fn three_blocks() -> Stage {
     stage.head.write(&mut stage.store, 1, 4096, &[1; 4096]);
     let (flush, _) = stage.flush(2);
     stage.over(flush);
-    let copy = stage.head.retire();
+    let copy = Copy::new(stage.head.retire());
     stage.head = copy.promote(&mut stage.store, NOW, terms, 2);
     stage.head.write(&mut stage.store, 3, 2 * 4096, &[2; 100]);
     let (flush, _) = stage.flush(4);
@@ -423,7 +423,7 @@ fn a_head_that_was_refused_does_not_take_itself_for_the_last() {
             stage.heard(0, Message::Refused { generation: 2 });
             assert!(stage.head.is_fenced());
         }
-        stage.head.retire().survey(NOW).touch
+        Copy::new(stage.head.retire()).survey(NOW).touch
     };
     assert_eq!(touch(false), Touch::Proven);
     assert_eq!(touch(true), Touch::Unsure);

@@ -21,7 +21,8 @@ use turmoil::{Builder, Sim};
 use super::cluster::{BYTES, Cluster, Shape, TIMEOUT, node_of};
 use crate::lab::disk::copies::promote::Survey;
 use crate::lab::disk::copies::wire::{Inbox, Message};
-use crate::lab::disk::copies::{Ack, Action, Kind, Link, WhenShort};
+use crate::lab::disk::copies::{Ack, Action, Link, WhenShort};
+use crate::lab::disk::pace::Kind;
 use crate::study::disk::PowerCut;
 
 const SEEDS: u64 = 200;

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::lab::disk::copies::{Reach, Terms};
-use crate::study::disk::{Delay, Disk};
+use crate::lab::disk::copies::{Change, Reach, Terms};
+use crate::lab::disk::store::Store;
+use crate::study::disk::{Delay, Disk, PowerCut};
 use crate::study::mode::{Ack, WhenShort};
 
 const BYTES: u64 = 1 << 20;
