@@ -46,60 +46,32 @@ pub struct Article {
 
 /// Points of a study by the values of their axes; what is not given may be anything.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Selector {
     /// The selection that this one narrows; its tables are merged with these.
     pub like: Option<String>,
     /// Other selections, of which one must hold as well.
     pub any: Vec<String>,
-    /// Names in the catalogue, or of the user's own servers; with `!` before it: none of that name.
-    pub server: Vec<String>,
-    pub mode: Vec<String>,
-    pub nodes: Option<u32>,
-    pub appliers: Option<u32>,
-    pub spread: Option<bool>,
-    pub tls: Option<bool>,
-    /// `none`, or the proxy's name.
-    pub front: Option<String>,
-    /// All that the row sets, and nothing else.
-    pub variables: Option<Variables>,
-    pub tool: Option<String>,
-    pub load: Option<String>,
-    /// Of a custom workload.
-    pub name: Option<String>,
-    pub catch_up: Option<bool>,
-    pub connections: Option<Amount>,
-    /// Whether a rate is offered.
-    pub is_offered: Option<bool>,
-    /// Between all sites.
-    pub rtt: Option<Amount>,
-    pub is_jittered: Option<bool>,
-    /// Of all links; `none`.
-    pub link_rate: Option<String>,
-    pub flush: Option<String>,
-    pub iops: Option<u32>,
-    /// Of the disks' path; `none`.
-    pub bandwidth: Option<String>,
-    pub client_site: Option<String>,
-    pub window: Option<Amount>,
-    pub is_watched: Option<bool>,
     /// What must be added to the study that no built-in one has: a server of the user's own.
     pub needs: Option<String>,
+    /// By the names that `analysis/claims/select.rs` has for them.
+    #[serde(flatten)]
+    pub axes: BTreeMap<String, Asked>,
 }
 
-/// Which values of an axis that has an order; spans with their unit.
+/// Which values of an axis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Amount {
+pub enum Asked {
+    Flag(bool),
     Count(u32),
-    Counts(Vec<u32>),
-    /// A span, or `least` or `most` of those that a row has.
-    Word(String),
-    /// Both ends belong to it.
-    Range {
-        min: Option<String>,
-        max: Option<String>,
-    },
+    /// A name, `!` before it: any other; a span or a rate with its unit, `none`: no such limit;
+    /// `least` or `most` of those that a row has.
+    Text(String),
+    /// One of these.
+    Any(Vec<Asked>),
+    /// From `min` to `max`, or all variables that the row sets and nothing else.
+    Table(Variables),
 }
 
 /// A claim, and what decides it: all parts must hold.
@@ -471,16 +443,13 @@ mod tests {
         let both = "[points.a]\nnodes = 3\nvariables = { x = '1', y = '1' }\n\
                     [points.b]\nlike = 'a'\nvariables = { y = '2' }\n";
         let b = text(both).expect("sound").points["b"].clone();
-        assert_eq!(b.nodes, Some(3));
-        let [x, y] = ["x", "y"].map(|name| b.variables.as_ref().expect("some")[name].clone());
-        assert_eq!((&x[..], &y[..]), ("1", "2"));
+        assert_eq!(b.axes["nodes"], Asked::Count(3));
+        let both = [("x", "1"), ("y", "2")].map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(b.axes["variables"], Asked::Table(both.into()));
         let wrong = |points| text(points).expect_err("a mistake");
         assert!(wrong("[points.a]\nlike = 'b'").contains("no such selection"));
         assert!(wrong("[points.a]\nlike = 'a'").contains("like itself"));
-        assert!(
-            wrong("[points.a]\nmode_s = 'b'").contains("line 7"),
-            "{}",
-            wrong("[points.a]\nmode_s = 'b'")
-        );
+        let negative = wrong("[points.a]\nnodes = -1");
+        assert!(negative.contains("line 6"), "{negative}");
     }
 }

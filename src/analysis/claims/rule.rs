@@ -88,8 +88,10 @@ impl Bound<'_> {
         let partner = |names| self.points.partner(&cell.point, names, &self.differ);
         let over = self.over.map(partner);
         let of_figure = |quantity: &Quantity| match over {
-            Some(over) if !self.part.is_alone => ratio(self.points, cell, over?, quantity, among),
-            _ => alone(self.points, cell, quantity, among),
+            Some(over) if !self.part.is_alone => {
+                told_figure(self.points, cell, Some(over?), quantity, among)
+            }
+            _ => told_figure(self.points, cell, None, quantity, among),
         };
         let figures: Vec<Figure> = self.part.figure.iter().filter_map(of_figure).collect();
         let over = over.flatten();
@@ -209,41 +211,38 @@ fn told(condition: &Condition, cell: &CellSummary) -> String {
     format!("{}: {}", cell.label, condition.otherwise)
 }
 
-fn ratio(
-    points: Points,
-    of: &CellSummary,
-    over: &CellSummary,
-    quantity: &Quantity,
-    among: &[&CellSummary],
-) -> Option<Figure> {
-    let value = figure::ratio((of, quantity), (over, quantity), points.material)?;
-    let (load, name) = (&of.workload, words(quantity).0);
-    let what = format!("{load}: {name} of {}", tell::pair(of, over, among));
-    Figure::of(what, "times", value)
-}
-
-fn alone(
+/// A cell's figure, or that over another cell's.
+fn told_figure(
     points: Points,
     cell: &CellSummary,
+    over: Option<&CellSummary>,
     quantity: &Quantity,
     among: &[&CellSummary],
 ) -> Option<Figure> {
-    let value = figure::value(cell, quantity, points.material)?;
-    let (load, (name, unit)) = (&cell.workload, words(quantity));
-    let what = format!("{load}: {name} of {}", tell::cell(cell, among));
-    Figure::of(what, unit, value)
+    let (name, unit) = words(quantity);
+    let (value, of, unit) = match over {
+        Some(over) => {
+            let value = figure::ratio((cell, quantity), (over, quantity), points.material)?;
+            (value, tell::pair(cell, over, among), "times")
+        }
+        None => {
+            let value = figure::value(cell, quantity, points.material)?;
+            (value, tell::cell(cell, among), unit)
+        }
+    };
+    Figure::of(format!("{}: {name} of {of}", cell.workload), unit, value)
 }
 
 /// Figures of all points that a comparison names, each held against its pair.
 pub fn compared(points: Points, compared: &Compared) -> Vec<Figure> {
     let all = points.measured(&compared.of);
     let differ = axes(&compared.differ);
-    let of = |cell: &&CellSummary| match &compared.over {
-        Some(over) => {
-            let over = points.partner(&cell.point, over, &differ)?;
-            ratio(points, cell, over, &compared.figure, &all)
-        }
-        None => alone(points, cell, &compared.figure, &all),
+    let of = |cell: &&CellSummary| {
+        let over = match &compared.over {
+            Some(over) => Some(points.partner(&cell.point, over, &differ)?),
+            None => None,
+        };
+        told_figure(points, cell, over, &compared.figure, &all)
     };
     all.iter().filter_map(of).collect()
 }

@@ -6,8 +6,8 @@ use serde::de::value::{Error, StrDeserializer};
 use crate::analysis::effects::Effects;
 use crate::analysis::summary::{CellSummary, ModeToll};
 use crate::plan::{Axis, Point};
-use crate::study::articles::{Amount, Article, Selector};
-use crate::study::{Workload, units};
+use crate::study::articles::{Article, Asked, Selector};
+use crate::study::{Variables, Workload, units};
 
 /// What claims are judged by.
 pub struct Material<'a> {
@@ -39,10 +39,9 @@ impl<'s> Points<'s> {
         };
         let fits = |cell: &&CellSummary| selectors.iter().all(|one| self.has(one, &cell.point));
         let mut cells: Vec<&CellSummary> = self.material.cells.iter().filter(fits).collect();
-        let all = selectors.iter();
-        all.clone()
-            .for_each(|one| keep_the_end(&mut cells, &one.rtt, rtt_ns));
-        all.for_each(|one| keep_the_end(&mut cells, &one.connections, connections));
+        for (axis, asked) in selectors.iter().flat_map(|one| &one.axes) {
+            keep_the_end(&mut cells, axis, asked);
+        }
         cells
     }
 
@@ -52,7 +51,9 @@ impl<'s> Points<'s> {
             let other = self.article.points.get(name);
             other.is_some_and(|other| self.has(other, point))
         };
-        is_in(selector, point) && (selector.any.is_empty() || any.any(is_one))
+        let mut axes = selector.axes.iter();
+        axes.all(|(axis, asked)| own(point, axis).is_some_and(|own| is(asked, &own)))
+            && (selector.any.is_empty() || any.any(is_one))
     }
 
     /// Those of them that have figures.
@@ -107,29 +108,75 @@ pub fn axes(names: &[String]) -> Vec<Axis> {
 }
 
 /// Of each row of the table of modes only its cells with the least, or with the most.
-fn keep_the_end(
-    cells: &mut Vec<&CellSummary>,
-    amount: &Option<Amount>,
-    value: fn(&Point) -> Option<u128>,
-) {
-    let most = match amount {
-        Some(Amount::Word(word)) if word == "most" => true,
-        Some(Amount::Word(word)) if word == "least" => false,
+fn keep_the_end(cells: &mut Vec<&CellSummary>, axis: &str, asked: &Asked) {
+    let most = match asked {
+        Asked::Text(word) if word == "most" => true,
+        Asked::Text(word) if word == "least" => false,
         _ => return,
     };
     let all = cells.clone();
-    let is_farther = |other: &CellSummary, cell: &CellSummary| {
-        let (other, own) = (value(&other.point), value(&cell.point));
-        if most { other > own } else { other < own }
+    let amount = |cell: &CellSummary| match own(&cell.point, axis) {
+        Some(Own::Amount(amount)) => amount,
+        _ => None,
+    };
+    let is_farther = |other: &CellSummary, cell: &CellSummary| match most {
+        true => amount(other) > amount(cell),
+        false => amount(other) < amount(cell),
     };
     cells.retain(|cell| {
         let mut row = all.iter().filter(|one| one.point.row == cell.point.row);
-        value(&cell.point).is_some() && !row.any(|other| is_farther(other, cell))
+        amount(cell).is_some() && !row.any(|other| is_farther(other, cell))
     });
 }
 
-fn connections(point: &Point) -> Option<u128> {
-    Some(point.connections.into())
+/// What a point has on an axis that selections can name.
+enum Own<'p> {
+    Flag(bool),
+    Name(&'p str),
+    Variables(&'p Variables),
+    /// Whole numbers, nanoseconds, or bits per second; `None` where there is none, or no limit.
+    Amount(Option<u128>),
+}
+
+/// `None` if no axis is called so.
+fn own<'p>(point: &'p Point, axis: &str) -> Option<Own<'p>> {
+    use Own::{Amount, Flag, Name};
+    let (tool, load, name, catches_up) = match &point.workload {
+        Workload::Sysbench { load, .. } => ("sysbench", load.name(), "", false),
+        Workload::Mysqlslap { load, catch_up, .. } => ("mysqlslap", load.name(), "", *catch_up),
+        Workload::Custom { name, .. } => ("custom", "", &name[..], false),
+    };
+    let (disk, distances) = (
+        point.disks.as_ref().map(|disks| disks.all),
+        &point.distances,
+    );
+    let path = disk.and_then(|disk| disk.bandwidth_bytes_per_s);
+    Some(match axis {
+        "server" => Name(&point.server),
+        "mode" => Name(point.mode.name()),
+        "front" => Name(point.front.map_or("none", |front| front.proxy.name())),
+        "tool" => Name(tool),
+        "load" => Name(load),
+        "name" => Name(name),
+        "client_site" => Name(&point.client_site),
+        "variables" => Own::Variables(&point.variables),
+        "spread" => Flag(point.spread),
+        "tls" => Flag(point.tls),
+        "catch_up" => Flag(catches_up),
+        "is_offered" => Flag(point.rate_per_s.is_some()),
+        "is_jittered" => Flag(distances.jitter.is_some()),
+        "is_watched" => Flag(point.watch_after.is_some()),
+        "nodes" => Amount(Some(point.nodes.into())),
+        "appliers" => Amount(Some(point.appliers.into())),
+        "connections" => Amount(Some(point.connections.into())),
+        "window" => Amount(Some(point.window.as_nanos())),
+        "rtt" => Amount(rtt_ns(point)),
+        "link_rate" => Amount(distances.rate_bits_per_s.map(u128::from)),
+        "flush" => Amount(disk.map(|disk| disk.flush.median().as_nanos())),
+        "iops" => Amount(disk.and_then(|disk| disk.iops).map(u128::from)),
+        "bandwidth" => Amount(path.map(|bytes| u128::from(bytes) * 8)),
+        _ => return None,
+    })
 }
 
 /// Between all pairs of sites, where they are alike.
@@ -139,99 +186,29 @@ fn rtt_ns(point: &Point) -> Option<u128> {
     all.all(|rtt| rtt == first).then_some(first.as_nanos())
 }
 
-/// Whether what was asked for, if anything, is the point's.
-fn is<T: PartialEq>(asked: Option<T>, own: T) -> bool {
-    asked.is_none_or(|asked| asked == own)
-}
-
-fn is_in(asked: &Selector, point: &Point) -> bool {
-    is_of_mode(asked, point) && is_of_load(asked, point) && is_on_disks(asked, point)
-}
-
-fn is_of_mode(asked: &Selector, point: &Point) -> bool {
-    let front = point.front.map_or("none", |front| front.proxy.name());
-    is_one_of(&asked.server, &point.server)
-        && is_one_of(&asked.mode, point.mode.name())
-        && is(asked.nodes, point.nodes)
-        && is(asked.appliers, point.appliers)
-        && is(asked.spread, point.spread)
-        && is(asked.tls, point.tls)
-        && is(asked.front.as_deref(), front)
-        && is(asked.variables.as_ref(), &point.variables)
-}
-
-fn is_of_load(asked: &Selector, point: &Point) -> bool {
-    let distances = &point.distances;
-    let window_ns = Some(point.window.as_nanos());
-    let rate = rate(asked.link_rate.as_deref(), units::bits_per_s);
-    is_workload(asked, &point.workload)
-        && is_amount(&asked.connections, connections(point), count)
-        && is(asked.is_offered, point.rate_per_s.is_some())
-        && is_amount(&asked.rtt, rtt_ns(point), nanoseconds)
-        && is(asked.is_jittered, distances.jitter.is_some())
-        && is(rate, distances.rate_bits_per_s)
-        && is(asked.client_site.as_ref(), &point.client_site)
-        && is_amount(&asked.window, window_ns, nanoseconds)
-        && is(asked.is_watched, point.watch_after.is_some())
-}
-
-fn is_on_disks(asked: &Selector, point: &Point) -> bool {
-    let all = point.disks.as_ref().map(|disks| disks.all);
-    let path = rate(asked.bandwidth.as_deref(), bytes_per_s);
-    let flush = asked.flush.as_deref().map(units::duration);
-    is(flush, all.map(|disk| disk.flush.median()))
-        && is(asked.iops.map(Some), all.and_then(|disk| disk.iops))
-        && is(path, all.and_then(|disk| disk.bandwidth_bytes_per_s))
-}
-
-/// With `!` before a name: any other.
-fn is_one_of(asked: &[String], own: &str) -> bool {
-    let is = |name: &String| name.strip_prefix('!').map_or(name == own, |not| not != own);
-    asked.is_empty() || asked.iter().any(is)
-}
-
-fn is_workload(asked: &Selector, workload: &Workload) -> bool {
-    let (tool, load, name, catches_up) = match workload {
-        Workload::Sysbench { load, .. } => ("sysbench", load.name(), "", false),
-        Workload::Mysqlslap { load, catch_up, .. } => ("mysqlslap", load.name(), "", *catch_up),
-        Workload::Custom { name, .. } => ("custom", "", &name[..], false),
-    };
-    is(asked.tool.as_deref(), tool)
-        && is(asked.load.as_deref(), load)
-        && is(asked.name.as_deref(), name)
-        && is(asked.catch_up, catches_up)
-}
-
-fn is_amount(asked: &Option<Amount>, own: Option<u128>, of: fn(&str) -> Option<u128>) -> bool {
-    let is_one = |asked: &u32| own == Some((*asked).into());
-    let is_within = |end: &Option<String>, is: fn(&u128, &u128) -> bool| {
-        let end = end.as_deref().and_then(of);
-        own.is_some_and(|own| end.is_none_or(|end| is(&own, &end)))
-    };
-    match asked {
-        None => true,
-        Some(Amount::Count(count)) => is_one(count),
-        Some(Amount::Counts(counts)) => counts.iter().any(is_one),
+/// Whether a point's value is what was asked for.
+fn is(asked: &Asked, own: &Own) -> bool {
+    match (asked, own) {
+        (Asked::Any(all), _) => all.iter().any(|one| is(one, own)),
+        (Asked::Flag(asked), Own::Flag(own)) => asked == own,
+        (Asked::Text(name), Own::Name(own)) => name
+            .strip_prefix('!')
+            .map_or(name == own, |not| not != *own),
+        (Asked::Table(variables), Own::Variables(own)) => variables == *own,
+        (Asked::Count(count), Own::Amount(own)) => *own == Some((*count).into()),
         // Which of them is the end is seen once all are known.
-        Some(Amount::Word(word)) if word == "least" || word == "most" => true,
-        Some(Amount::Word(word)) => own.is_some() && own == of(word),
-        Some(Amount::Range { min, max }) => is_within(min, u128::ge) && is_within(max, u128::le),
+        (Asked::Text(word), Own::Amount(_)) if word == "least" || word == "most" => true,
+        (Asked::Text(word), Own::Amount(own)) => *own == amount(word),
+        (Asked::Table(ends), Own::Amount(Some(own))) => {
+            let end = |name| ends.get(name).and_then(|end: &String| amount(end));
+            end("min").is_none_or(|min| *own >= min) && end("max").is_none_or(|max| *own <= max)
+        }
+        _ => false,
     }
 }
 
-fn count(text: &str) -> Option<u128> {
-    text.parse().ok()
-}
-
-fn nanoseconds(text: &str) -> Option<u128> {
-    units::duration(text).map(|span| span.as_nanos())
-}
-
-/// `Some(None)`: it is asked that there be no limit.
-fn rate(asked: Option<&str>, of: fn(&str) -> Option<f64>) -> Option<Option<u64>> {
-    asked.map(|text| of(text).map(|rate| rate.round() as u64))
-}
-
-fn bytes_per_s(text: &str) -> Option<f64> {
-    units::bits_per_s(text).map(|bits| bits / 8.0)
+/// A span in nanoseconds, or a rate in bits per second; `None` of `none`.
+fn amount(text: &str) -> Option<u128> {
+    let span = units::duration(text).map(|span| span.as_nanos());
+    span.or_else(|| units::bits_per_s(text).map(|rate| rate.round() as u128))
 }

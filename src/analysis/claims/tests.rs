@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Verdict::{self, Confirmed, Contradicted, Depends, Undecided, Untestable};
 use super::select::Points;
 use super::verdict::within;
-use super::{Claim, Figure, Material, counts, figure, judge};
+use super::{Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples, group_commit};
 use crate::analysis::promise::Terms;
@@ -30,12 +30,9 @@ fn material<'a>(cells: &'a [CellSummary], tolls: &'a [ModeToll]) -> Material<'a>
     }
 }
 
-fn claims(article: &Article, cells: &[CellSummary]) -> Vec<Claim> {
-    judge(article, &material(cells, &[])).1
-}
-
 fn verdicts(key: &str, cells: &[CellSummary]) -> Vec<Verdict> {
-    let claims = claims(&article(key).expect("an article"), cells);
+    let article = article(key).expect("an article");
+    let (_, claims) = judge(&article, &material(cells, &[]));
     claims.iter().map(|claim| claim.verdict).collect()
 }
 
