@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::tell;
 use super::verdict::{Outcome, Verdict};
-use crate::analysis::promise::Reason;
-use crate::analysis::summary::{CellSummary, ModeToll};
+use crate::analysis::summary::{CellSummary, ModeToll, Reason};
 use crate::analysis::timeline::Dips;
 use crate::study::articles::{Loss, Trials};
 

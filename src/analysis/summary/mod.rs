@@ -9,7 +9,7 @@ mod effects;
 mod estimate;
 mod ladder;
 mod lag;
-mod toll;
+pub mod toll;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
-pub use toll::ModeToll;
+pub use toll::{ModeToll, Promise, Reason, Toll};
 
 pub use crate::plan::{Axis, Point, Rest};
 
