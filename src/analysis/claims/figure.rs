@@ -2,26 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::interval::{Estimate, Noise, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
+pub use crate::analysis::summary::claims::Figure;
 use crate::analysis::summary::{CellSummary, LagSummary, Value};
 use crate::plan::Axis;
 use crate::record::Flag;
 use crate::study::articles::Quantity;
-
-/// A figure that a claim is judged by, with the range that its intervals allow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
-    pub what: String,
-    /// `commits per round trip`, or `times`.
-    pub unit: String,
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
 
 impl Figure {
     /// `1.24 times (1.20 to 1.28)`

@@ -4,6 +4,7 @@
 mod after;
 mod anatomy;
 mod cell;
+pub mod claims;
 mod dips;
 mod effects;
 mod estimate;
@@ -15,7 +16,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::claims::{Article, Claim};
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
@@ -24,6 +24,7 @@ pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
     ReplicaCpu, Traffic,
 };
+use claims::{Article, Claim};
 pub use dips::Dips;
 pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};
