@@ -92,7 +92,7 @@ pub fn in_flight(told: &Outcomes, ended_us: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn told(acknowledged: &[u64], unanswered: &[u64], refused: &[u64]) -> Outcomes {
+    fn outcomes(acknowledged: &[u64], unanswered: &[u64], refused: &[u64]) -> Outcomes {
         let set = |numbers: &[u64]| numbers.iter().copied().collect();
         let all = [acknowledged, unanswered, refused].concat();
         let answered = |number: u64| acknowledged.contains(&number).then_some(10 * number + 5);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_fate_is_told_apart() {
-        let told = told(&[1, 2, 3, 5], &[4, 6], &[7]);
+        let told = outcomes(&[1, 2, 3, 5], &[4, 6], &[7]);
         let audit = judge(&told, &[1, 3, 4, 7, 9].into(), Promised::All);
         let expected = Audit {
             acknowledged: 4,
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_where_all_is_there() {
-        let told = told(&[1, 2, 3], &[], &[]);
+        let told = outcomes(&[1, 2, 3], &[], &[]);
         let audit = judge(&told, &told.acknowledged, Promised::All);
         assert_eq!((audit.lost, audit.phantom, audit.holes), (0, 0, Some(0)));
         assert_eq!(judge(&told, &[].into(), Promised::All).lost, 3);
@@ -133,7 +133,7 @@ mod tests {
     /// been begun after it.
     #[test]
     fn a_hole_is_told_by_times_and_not_by_numbers() {
-        let mut told = told(&[1, 2], &[], &[]);
+        let mut told = outcomes(&[1, 2], &[], &[]);
         told.times = vec![Timed(1, 0, Some(50)), Timed(2, 10, Some(20))];
         let holes = |told: &Outcomes| judge(told, &[2].into(), Promised::All).holes;
         assert_eq!(holes(&told), Some(0));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn only_what_was_acknowledged_in_time_was_promised() {
-        let told = told(&[1, 2, 3], &[], &[]);
+        let told = outcomes(&[1, 2, 3], &[], &[]);
         let promised = |until| judge(&told, &[1].into(), until).lost_promised;
         assert_eq!(promised(Promised::All), 2);
         assert_eq!(promised(Promised::UntilUs(30)), 1, "2 at 25 µs, 3 at 35");
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_older_record_does_not_tell_which_errors_rolled_back() {
-        let mut told = told(&[1], &[], &[2]);
+        let mut told = outcomes(&[1], &[], &[2]);
         let phantom = |told: &Outcomes| judge(told, &[1, 2].into(), Promised::All).phantom;
         assert_eq!(phantom(&told), 1);
         told.times.clear();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_was_begun_after_the_fault_was_not_in_flight() {
-        let mut told = told(&[1], &[2, 3], &[]);
+        let mut told = outcomes(&[1], &[2, 3], &[]);
         assert_eq!((in_flight(&told, 25), in_flight(&told, 99)), (1, 2));
         told.times.clear();
         assert_eq!(in_flight(&told, 0), 2);

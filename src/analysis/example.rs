@@ -15,8 +15,8 @@ use crate::record::{
     CpuUsed, Header, Host, LabFacts, Lag, LinkTraffic, Measurement, RttGot, ServerFacts, histogram,
 };
 use crate::study::{
-    Ack, Consistency, Disks, Distances, Mode, ModeSpec, Network, Study, SysbenchLoad, Variables,
-    WaitPoint, WhenShort, Workload,
+    Ack, Consistency, Disks, Distances, Mode, ModeSpec, Network, Study, WaitPoint, WhenShort,
+    Workload,
 };
 
 pub use disks::{anatomy_points, flush, slow_at};
@@ -78,16 +78,8 @@ pub fn spec(label: &str, mode: Mode, nodes: u32, baseline: Option<&str>) -> Mode
         nodes,
         appliers: 4,
         binary_log: true,
-        spread: false,
-        front: None,
-        memory_bytes: None,
         baseline: baseline.map(str::to_owned),
-        variables: Variables::new(),
-        node_variables: BTreeMap::new(),
-        varied: None,
-        endpoint: None,
-        tls: None,
-        price_usd_per_hour: None,
+        ..ModeSpec::default()
     }
 }
 
@@ -204,15 +196,6 @@ fn distances(label: &str, ab: f64, ac: f64, bc: f64) -> Distances {
     }
 }
 
-pub fn update_index() -> Workload {
-    Workload::Sysbench {
-        load: SysbenchLoad::UpdateIndex,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    }
-}
-
 /// What an example record is made of.
 pub struct Example {
     pub truths: Vec<Truth>,
@@ -229,7 +212,7 @@ impl Default for Example {
     fn default() -> Self {
         Example {
             truths: six(),
-            workload: update_index(),
+            workload: Workload::default(),
             connections: vec![1],
             distances: vec![equal(0.25), equal(2.15), equal(8.0)],
             on_disks: vec![],
@@ -285,13 +268,10 @@ impl Example {
                         mode,
                         workload: self.workload.clone(),
                         connections: *connections,
-                        rate_per_s: None,
                         distances: distances.clone(),
                         disks: disks.clone(),
                         client_site: "a".into(),
-                        measure: None,
-                        rounds: None,
-                        watch_after: None,
+                        ..Cell::default()
                     });
                 }
             }
@@ -325,8 +305,8 @@ impl Example {
             ],
             labs: vec![lab("mysql replication", "ON"), lab("galera", "OFF")],
             remarks: vec!["All nodes share one journal of the host.".into()],
-            endpoints: vec![],
             file_system: (!self.on_disks.is_empty()).then(|| "ext4".into()),
+            ..Header::default()
         }
     }
 
@@ -334,7 +314,6 @@ impl Example {
         Study {
             name: "compare".into(),
             title: "Every way of replicating, priced".into(),
-            article: None,
             seed: 7,
             rounds: self.rounds,
             warmup: Duration::from_secs(1),
@@ -342,22 +321,10 @@ impl Example {
             sites: ["a", "b", "c"].map(str::to_owned).to_vec(),
             network: Network {
                 rtt_within_site: ms(0.25),
-                jitter: Duration::ZERO,
-                loss: 0.0,
-                rate_bits_per_s: None,
+                ..Network::default()
             },
-            tls: false,
-            my_cnf: None,
-            images: None,
-            power_cuts: 0,
-            faults: vec![],
-            power_cut_modes: vec![],
-            handshakes: false,
             modes: self.truths.iter().map(|truth| truth.spec.clone()).collect(),
-            screens: vec![],
-            sweeps: vec![],
-            quick: None,
-            is_quick: false,
+            ..Study::default()
         }
     }
 

@@ -51,7 +51,6 @@ pub fn summarise(record: &Record) -> Summary {
     let material = claims::Material {
         cells: &cells,
         tolls: &tolls,
-        anatomy: &anatomy,
         effects: &effects,
         is_quick: study.is_quick,
     };

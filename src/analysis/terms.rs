@@ -281,22 +281,11 @@ mod tests {
 
     fn spec(mode: Mode) -> ModeSpec {
         ModeSpec {
-            label: "x".into(),
             server: "mysql".into(),
             mode,
             nodes: 3,
-            appliers: 4,
             binary_log: true,
-            spread: false,
-            front: None,
-            memory_bytes: None,
-            baseline: None,
-            variables: Variables::new(),
-            node_variables: BTreeMap::new(),
-            varied: None,
-            endpoint: None,
-            tls: None,
-            price_usd_per_hour: None,
+            ..ModeSpec::default()
         }
     }
 

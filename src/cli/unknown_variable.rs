@@ -97,7 +97,7 @@ fn line_of(text: &str, name: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::error::breakdown;
-    use crate::study::{capabilities, written};
+    use crate::study::written;
 
     const STUDY: &str = "# innodb_buffer_pool_sise: no\n[[mode]]\nserver = \"mariadb\"\n\
                          mode = \"async\"\nlabel = \"mine\"\n[mode.variables]\n\
@@ -105,12 +105,9 @@ mod tests {
                          no_such = 1\n[[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n";
 
     fn study(my_cnf: Option<&str>) -> Study {
-        let none = |_: &str| Err(String::new());
-        let parsed = written::parse(STUDY, "s.toml", &capabilities::sample(), &none);
-        let my_cnf = my_cnf.map(str::to_owned);
         Study {
-            my_cnf,
-            ..parsed.unwrap_or_else(|error| panic!("{error}"))
+            my_cnf: my_cnf.map(str::to_owned),
+            ..written::sample(STUDY)
         }
     }
 

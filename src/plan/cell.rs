@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::study::{Disks, Distances, Study, Workload};
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Readable and unique: `mysql-semisync/update_index/1c/a/2.15ms`.
     pub id: String,

@@ -4,18 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::study::{
-    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, capabilities,
-    written,
+    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, written,
 };
 
-fn parsed(text: &str) -> Study {
-    let no_file = |_: &str| Err("no files here".to_owned());
-    written::parse(text, "test.toml", &capabilities::sample(), &no_file)
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn built_in(name: &str) -> Study {
-    parsed(builtin(name).expect(name))
+    written::sample(builtin(name).expect(name))
 }
 
 fn minutes(study: &Study) -> f64 {
@@ -421,22 +414,6 @@ fn every_place_is_equally_likely() {
         first.iter().all(|count| (860..=1140).contains(count)),
         "{first:?}"
     );
-}
-
-#[test]
-fn labs_of_the_default_study() {
-    let labs = labs(&built_in("compare"));
-    let shown: Vec<_> = labs
-        .iter()
-        .map(|lab| (lab.name.as_str(), lab.modes.clone(), lab.nodes))
-        .collect();
-    let expected = [
-        ("mysql replication", vec![0, 1, 2], 3),
-        ("mysql group", vec![3], 3),
-        ("mariadb replication", vec![4], 1),
-        ("mariadb galera", vec![5], 3),
-    ];
-    assert_eq!(shown, expected);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::plan::Cell;
 use crate::study::{Study, Variables};
 
 /// Everything a record tells about its run as a whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub study: Study,
     /// The study file's text as the user wrote it, or the built-in one's.
@@ -44,7 +44,7 @@ pub struct Header {
 }
 
 /// The machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     pub kernel: String,
     pub cpu_model: String,

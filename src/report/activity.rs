@@ -19,10 +19,10 @@ fn aside(cell: &CellSummary, of: &AfterLoad) -> String {
     let rate = |rate: f64| format!("{}/s", digits(rate, 1));
     let written = |rate: f64| format!("{}/s", bytes(rate));
     let parts = [
-        told(of, "CPU of a core", |of| of.cpu_s_per_s, percent),
-        told(of, "writes", |of| of.writes_per_s, rate),
-        told(of, "written", |of| of.bytes_written_per_s, written),
-        told(of, "disk busy", |of| of.busy_share, percent),
+        after_under_and_idle(of, "CPU of a core", |of| of.cpu_s_per_s, percent),
+        after_under_and_idle(of, "writes", |of| of.writes_per_s, rate),
+        after_under_and_idle(of, "written", |of| of.bytes_written_per_s, written),
+        after_under_and_idle(of, "disk busy", |of| of.busy_share, percent),
         extremes(of),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -35,7 +35,7 @@ fn aside(cell: &CellSummary, of: &AfterLoad) -> String {
     )
 }
 
-fn told(
+fn after_under_and_idle(
     of: &AfterLoad,
     what: &str,
     figure: OfDoing,

@@ -45,7 +45,7 @@ fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
     );
     let said = members
         .iter()
-        .filter_map(|anatomy| said(anatomy))
+        .filter_map(|anatomy| in_words(anatomy))
         .collect::<Vec<_>>();
     let table = match has_flushes {
         true => flush_table(members),
@@ -207,7 +207,7 @@ fn is_bent(lack: LackOfFit) -> bool {
 }
 
 /// In words, where unequal distances told something or the line does not fit.
-fn said(anatomy: &Anatomy) -> Option<String> {
+fn in_words(anatomy: &Anatomy) -> Option<String> {
     let waits = match anatomy.waits_for.as_deref() {
         None => None,
         Some("nearest") => {

@@ -25,7 +25,13 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(article.tables.iter().flat_map(grid));
     let heading = "Its claims, held against ratios and orders measured here".to_owned();
     blocks.push(Block::Heading(heading));
-    blocks.push(Block::Notes(summary.claims.iter().flat_map(said).collect()));
+    blocks.push(Block::Notes(
+        summary
+            .claims
+            .iter()
+            .flat_map(verdict_and_figures)
+            .collect(),
+    ));
     if !article.unseen.is_empty() {
         let heading = "What the article could not see, as measured here".to_owned();
         blocks.push(Block::Heading(heading));
@@ -110,7 +116,7 @@ fn published(article: &Article) -> Vec<(String, String)> {
 }
 
 /// The claim with its verdict, then what it was judged by.
-fn said(claim: &Claim) -> [String; 2] {
+fn verdict_and_figures(claim: &Claim) -> [String; 2] {
     let figures: Vec<String> = claim.figures.iter().map(figure).collect();
     let figures = match figures.is_empty() {
         true => String::new(),

@@ -25,7 +25,7 @@ fn of_design(summary: &Summary, effects: &Effects) -> Vec<Block> {
         Block::Table(main(effects)),
         Block::Space,
         Block::Table(interactions(effects)),
-        Block::Notes(said(effects)),
+        Block::Notes(what_does_not_add_up(effects)),
     ]
 }
 
@@ -126,7 +126,7 @@ fn members<'e>(effects: &'e Effects, effect: &'e Effect) -> impl Iterator<Item =
 }
 
 /// Which effects do not add up, and how far that can be trusted.
-fn said(effects: &Effects) -> Vec<String> {
+fn what_does_not_add_up(effects: &Effects) -> Vec<String> {
     let pairs = &effects.interactions;
     let shown = pairs.iter().filter(|pair| pair.shown == Some(true));
     let mut said: Vec<String> = shown.map(|pair| in_words(effects, pair)).collect();

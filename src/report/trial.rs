@@ -131,20 +131,13 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
     if tolls.is_empty() {
         return vec![];
     }
-    let mut table = Table::new(&[
-        ("mode", true),
-        ("fault", true),
-        ("cuts", false),
-        ("acknow-\nledged", false),
-        ("lost", false),
-        ("cuts with\na loss", false),
-        ("no\nstart", false),
-        ("phan-\ntom", false),
-        ("only in\ntable", false),
-        ("only in\nbinlog", false),
-        ("verdict", true),
-    ]);
-    table.rows = tolls.iter().map(row_of_mode).collect();
+    let names = [("mode", true), ("fault", true)];
+    let row = |of: &ModeToll| {
+        let named = vec![of.label[..].into(), of.toll.fault.label().into()];
+        with_figures(named, &of.toll, false)
+    };
+    let mut table = Table::new(&with_titles(&names, false));
+    table.rows = tolls.iter().map(row).collect();
     let named: Vec<Named> = tolls
         .iter()
         .map(|of| (of.label.clone(), &of.toll))
@@ -156,17 +149,35 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
     ]
 }
 
-fn row_of_mode(of: &ModeToll) -> Vec<Entry> {
-    let toll = &of.toll;
+/// What a series came to, behind what it is called: titles, and whether they are of words. Commits
+/// that were never answered and are there stand on a trial's own page.
+fn with_titles<'t>(names: &[(&'t str, bool)], has_recovered: bool) -> Vec<(&'t str, bool)> {
+    let counts = [
+        "cuts",
+        "acknow-\nledged",
+        "lost",
+        "cuts with\na loss",
+        "no\nstart",
+    ];
+    let recovered = has_recovered.then_some("reco-\nvered");
+    let more = ["phan-\ntom", "only in\ntable", "only in\nbinlog"];
+    let counts = counts.into_iter().chain(recovered).chain(more);
+    let verdict = ("verdict", true);
+    let figures = counts.map(|title| (title, false)).chain([verdict]);
+    names.iter().copied().chain(figures).collect()
+}
+
+/// The row below these titles.
+fn with_figures(mut row: Vec<Entry>, toll: &Toll, has_recovered: bool) -> Vec<Entry> {
     let counts = [
         toll.cuts,
         toll.acknowledged,
         toll.lost,
         toll.cuts_with_loss,
         toll.no_start,
-        toll.phantom,
     ];
-    let mut row = vec![of.label[..].into(), toll.fault.label().into()];
+    let recovered = has_recovered.then_some(toll.recovered);
+    let counts = counts.into_iter().chain(recovered).chain([toll.phantom]);
     row.extend(counts.map(Entry::count));
     row.extend([toll.only_in_table, toll.only_in_log].map(count));
     row.push(toll.verdict.word().into());
@@ -174,48 +185,23 @@ fn row_of_mode(of: &ModeToll) -> Vec<Entry> {
 }
 
 fn table(tolls: &[Toll]) -> Table {
-    let mut table = Table::new(&[
+    let names = [
         ("flush_\nlog", true),
         ("sync_\nbinlog", true),
         ("fault", true),
-        ("cuts", false),
-        ("acknow-\nledged", false),
-        ("lost", false),
-        ("cuts with\na loss", false),
-        ("no\nstart", false),
-        ("reco-\nvered", false),
-        ("phan-\ntom", false),
-        ("only in\ntable", false),
-        ("only in\nbinlog", false),
-        ("verdict", true),
-    ]);
+    ];
+    let row = |toll: &Toll| {
+        let Durability {
+            flush_log,
+            sync_binlog,
+        } = toll.durability;
+        let settings = [flush_log, sync_binlog].map(|value| value.to_string().into());
+        let fault = Entry::from(toll.fault.label());
+        with_figures(settings.into_iter().chain([fault]).collect(), toll, true)
+    };
+    let mut table = Table::new(&with_titles(&names, true));
     table.rows = tolls.iter().map(row).collect();
     table
-}
-
-fn row(toll: &Toll) -> Vec<Entry> {
-    let counts = [
-        toll.cuts,
-        toll.acknowledged,
-        toll.lost,
-        toll.cuts_with_loss,
-        toll.no_start,
-        toll.recovered,
-        toll.phantom,
-    ];
-    let Durability {
-        flush_log,
-        sync_binlog,
-    } = toll.durability;
-    let mut row = vec![
-        flush_log.to_string().into(),
-        sync_binlog.to_string().into(),
-        toll.fault.label().into(),
-    ];
-    row.extend(counts.map(Entry::count));
-    row.extend([toll.only_in_table, toll.only_in_log].map(count));
-    row.push(toll.verdict.word().into());
-    row
 }
 
 fn count(of: Option<usize>) -> Entry {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Cell, Outcome, Schedule, Turn, plan};
 use crate::record::Flag;
 use crate::record::store::Record;
-use crate::study::{MysqlslapLoad, Study, Workload, capabilities, written};
+use crate::study::{MysqlslapLoad, Study, Workload, written};
 use scripted::{Recorder, Script, Scripted, TRIALS, Trouble};
 
 /// One mode at two distances, once, with a power cut after it.
@@ -21,16 +21,10 @@ const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
                      [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
                      [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
 
-fn study(text: &str) -> Study {
-    let none = |_: &str| Err(String::new());
-    let parsed = written::parse(text, "x.toml", &capabilities::sample(), &none);
-    parsed.unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn small() -> Study {
     Study {
         power_cuts: TRIALS,
-        ..study(SMALL)
+        ..written::sample(SMALL)
     }
 }
 
@@ -97,6 +91,12 @@ impl Ran {
             _ => None,
         });
         outcomes.collect()
+    }
+
+    /// How often a step was taken.
+    fn taken(&self, name: &str) -> usize {
+        let steps = self.target.steps();
+        steps.iter().filter(|step| step.starts_with(name)).count()
     }
 
     fn count(&self, is_it: impl Fn(&Event) -> bool) -> usize {
@@ -211,17 +211,10 @@ fn modes_are_entered_once_in_each_round() {
     let text = SMALL
         .replace("rounds = 1", "rounds = 2")
         .replace("[[sweep]]", second);
-    let study = study(&text);
+    let study = written::sample(&text);
     let ran = run(&study, Script::default());
     ran.outcome.as_ref().unwrap();
-    let counted = |name: &str| {
-        ran.target
-            .steps()
-            .iter()
-            .filter(|s| s.starts_with(name))
-            .count()
-    };
-    let counts = ["begin round", "enter mode", "start load"].map(counted);
+    let counts = ["begin round", "enter mode", "start load"].map(|name| ran.taken(name));
     assert_eq!(counts, [2, 4, 8]);
     let expected: Vec<(u32, usize)> = plan(&study)
         .turns()
@@ -237,13 +230,11 @@ fn a_void_measurement_is_made_again_and_not_for_ever() {
             rounds: 8,
             ..small()
         };
-        let ran = run(
-            &study,
-            Script {
-                late: late.to_vec(),
-                ..Script::default()
-            },
-        );
+        let late_as = Script {
+            late: late.to_vec(),
+            ..Script::default()
+        };
+        let ran = run(&study, late_as);
         ran.outcome.as_ref().unwrap();
         let told = ran.count(|event| matches!(event, Event::MadeAgain { .. }));
         let kept = &ran.record().measurements;
@@ -271,24 +262,22 @@ fn a_void_measurement_is_made_again_and_not_for_ever() {
 fn replicas_that_are_never_level_leave_one_doubt() {
     let mut study = small();
     study.sweeps[0].watch_after = Some(std::time::Duration::from_secs(5));
-    let ran = run(
-        &study,
-        Script {
-            is_behind: true,
-            ..Script::default()
-        },
-    );
+    let behind = Script {
+        is_behind: true,
+        ..Script::default()
+    };
+    let ran = run(&study, behind);
     assert_eq!(ran.record().measurements[0].flags, [Flag::Behind]);
-    let doubts = ran.count(|event| {
-        matches!(
-            event,
-            Event::Flagged {
-                flag: Flag::Behind,
-                ..
-            }
-        )
-    });
-    assert_eq!(doubts, 2);
+    let is_doubt =
+        |event: &Event| matches!(event, Event::Flagged { flag, .. } if *flag == Flag::Behind);
+    assert_eq!(ran.count(is_doubt), 2);
+}
+
+fn troubled(trouble: Trouble) -> Script {
+    Script {
+        trouble: Some(trouble),
+        ..Script::default()
+    }
 }
 
 /// Whatever goes wrong, and at whichever step: what is finished is kept, the run is not marked as
@@ -299,13 +288,7 @@ fn at_every_step_ctrl_c_and_breakdowns_keep_what_is_finished() {
     let steps = whole.target.steps();
     for at in 0..steps.len() {
         for trouble in [Trouble::CtrlC(at), Trouble::Breakdown(at)] {
-            let ran = run(
-                &small(),
-                Script {
-                    trouble: Some(trouble),
-                    ..Script::default()
-                },
-            );
+            let ran = run(&small(), troubled(trouble));
             let where_ = format!("{trouble:?}, {}", steps[at]);
             check_ended(&ran, trouble, at + 1 == steps.len(), &where_);
             let taken = ran.target.steps();
@@ -344,26 +327,19 @@ fn check_ended(ran: &Ran, trouble: Trouble, is_last: bool, at: &str) {
 
 #[test]
 fn what_could_not_be_closed_is_told_beside_what_ended_the_run() {
-    let script = |trouble| Script {
-        trouble,
-        cannot_close: true,
-        ..Script::default()
+    let ended = |trouble| {
+        let script = Script {
+            trouble,
+            cannot_close: true,
+            ..Script::default()
+        };
+        let ran = run(&small(), script);
+        let error = ran.outcome.as_ref().unwrap_err().to_string();
+        (ran, error)
     };
-    let ran = run(&small(), script(None));
-    assert!(
-        ran.outcome
-            .unwrap_err()
-            .to_string()
-            .contains("could not close")
-    );
-    let ran = run(&small(), script(Some(Trouble::Breakdown(5))));
-    assert!(
-        ran.outcome
-            .as_ref()
-            .unwrap_err()
-            .to_string()
-            .contains("could not start front")
-    );
+    assert!(ended(None).1.contains("could not close"));
+    let (ran, error) = ended(Some(Trouble::Breakdown(5)));
+    assert!(error.contains("could not start front"), "{error}");
     let beside = |event: &Event| matches!(event, Event::AlsoFailed(e) if e.to_string().contains("could not close"));
     assert_eq!(ran.count(beside), 1);
 }
@@ -397,6 +373,13 @@ fn progress_is_told_step_by_step_and_second_by_second() {
         .map(|m| m.timeline.len())
         .sum();
     assert_eq!((seconds, kept), (6, 6));
+}
+
+fn at_rate(rate: fn(u32, usize) -> f64) -> Script {
+    Script {
+        rate: Some(rate),
+        ..Script::default()
+    }
 }
 
 /// Twice the connections as long as that brings a tenth more.
@@ -440,14 +423,7 @@ fn a_schedule_may_look_back_and_its_cells_join_the_record() {
     order.1.plan.rounds = vec![vec![0]];
     let mut climb = Climb(order.1.plan.cells.clone());
     let rate = |connections: u32, _| f64::from(connections.min(4)) * 100.0;
-    let ran = run_as(
-        &mut climb,
-        &order,
-        Script {
-            rate: Some(rate),
-            ..Script::default()
-        },
-    );
+    let ran = run_as(&mut climb, &order, at_rate(rate));
     ran.outcome.as_ref().unwrap();
     let record = ran.record();
     let connections: Vec<u32> = record.header.cells.iter().map(|c| c.connections).collect();
@@ -483,21 +459,8 @@ fn a_schedule_may_go_on_until_it_knows_enough() {
     let order = order(&small());
     let mut schedule = UntilAlike(order.1.plan.cells.clone());
     let rate = |_: u32, load: usize| [100.0, 150.0, 190.0, 195.0, 1.0][load];
-    let ran = run_as(
-        &mut schedule,
-        &order,
-        Script {
-            rate: Some(rate),
-            ..Script::default()
-        },
-    );
+    let ran = run_as(&mut schedule, &order, at_rate(rate));
     ran.outcome.as_ref().unwrap();
     assert_eq!(ran.measured(), [(1, 0), (2, 0), (3, 0), (4, 0)]);
-    let rounds = ran
-        .target
-        .steps()
-        .iter()
-        .filter(|step| *step == "begin round")
-        .count();
-    assert_eq!(rounds, 4);
+    assert_eq!(ran.taken("begin round"), 4);
 }

@@ -157,8 +157,6 @@ pub struct Part {
     pub across: Across,
     /// Fewer points than these decide nothing.
     pub least: usize,
-    /// Only the figure that is nearest to deciding otherwise is told.
-    pub is_brief: bool,
     /// It is left out where nothing of it was measured.
     pub is_optional: bool,
     pub presupposes: Vec<Condition>,
@@ -166,7 +164,8 @@ pub struct Part {
     pub cut_off_unless: Option<Condition>,
     /// Said where it is not the first selection that is judged.
     pub instead: String,
-    pub rule: Rule,
+    /// Judged by counts, and not by a figure.
+    pub counted: Option<Counted>,
 }
 
 /// What a claim says of many points.
@@ -180,33 +179,15 @@ pub enum Across {
     Any,
     /// The article names none: where it holds at one and fails at another, it depends.
     Cases,
-    /// Neither all nor most differ to the same side.
-    NoTrend,
 }
 
-/// How a part is judged.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Rule {
-    /// The figure, or its ratio, lies within the word's bounds.
-    #[default]
-    Bound,
-    /// Ends of servers: seen of `some`, never of `none`.
-    Counted {
-        what: Loss,
-        none: Trials,
-        some: Trials,
-    },
-    /// So much more often at a commit, by counts of these errors.
-    MoreOften(Vec<u16>),
-    /// Dips come back with that period; that they do not is shown at a high rate only.
-    Regular {
-        least_s: u32,
-        most_s: u32,
-        high_per_s: f64,
-    },
-    /// The two variables of a screening design that gain most do not add up.
-    NotAdditive,
+/// Ends of servers: seen of `some`, never of `none`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counted {
+    pub what: Loss,
+    pub none: Trials,
+    pub some: Trials,
 }
 
 /// What is counted of ends of servers.
@@ -267,7 +248,9 @@ pub enum Quantity {
     P95,
     Unevenness,
     Dips,
-    DipDepth,
+    /// As many as there may have been.
+    DipsPerMinute,
+    /// Its range holds four fifths of all gaps.
     DipGap,
     BusyAfterLoad,
     UsdPerMillion,
@@ -286,8 +269,11 @@ pub enum Quantity {
     HostBoundRounds,
     /// A server's own counter, over all nodes and rounds.
     Counter(String),
-    /// Errors of that number told to clients, for each commit.
-    ErrorPerCommit(u16),
+    /// Errors of that number told to clients, for 1000 commits.
+    #[serde(rename = "errors_per_1000")]
+    ErrorsPer1000(u16),
+    /// Of the two variables of a screening design that gain most: over the product of both gains.
+    GainsTogether,
 }
 
 /// The article's table, with what was measured here.
@@ -301,14 +287,6 @@ pub struct Table {
     pub row: Vec<Row>,
     /// A row for each point of these; `row` has what was published of them only.
     pub each: Option<String>,
-    /// Only rows of the table of modes that have points in this selection too.
-    pub beside: Option<String>,
-    /// Axes that tell the points of `each` apart, in words beside their label.
-    #[serde(default)]
-    pub told_by: Vec<String>,
-    /// Whether rows say what lag leaves to say.
-    #[serde(default)]
-    pub is_noted: bool,
 }
 
 /// What a column narrows each row's selection by, and its figure.
@@ -353,31 +331,8 @@ pub enum Unseen {
     },
     /// Ratios of pairs.
     Ratios { say: String, pairs: Vec<Compared> },
-    /// What moves a figure most: ratios to points that have more of one thing.
-    Moved { of: Vec<String>, by: Vec<Mover> },
-    /// Round trips of each mode.
-    RoundTrips {},
-    /// What a screening design shows.
-    Effects { of: String },
-    /// What one run of each workload is.
-    Runs { of: String },
     /// A sentence, where any of these points was measured.
     Words { of: String, say: String },
-    /// In how many cells the host's CPUs were the limit.
-    HostBound {},
-}
-
-/// Something of which there is more in one point than in another.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mover {
-    /// What there is more of.
-    pub resource: String,
-    /// What stands for what.
-    pub step: String,
-    pub more: String,
-    pub less: String,
-    pub differ: Vec<String>,
 }
 
 /// Between which bounds a word holds; absent: no bound on that side.

@@ -288,22 +288,9 @@ mod tests {
         let sites = ["a", "b", "c"].map(str::to_owned);
         let in_sites = |sites: &[String], mode, nodes| {
             let spec = ModeSpec {
-                label: "x".into(),
-                server: "mysql".into(),
                 mode,
                 nodes,
-                appliers: 4,
-                binary_log: true,
-                spread: false,
-                front: None,
-                memory_bytes: None,
-                baseline: None,
-                variables: Default::default(),
-                node_variables: Default::default(),
-                varied: None,
-                endpoint: None,
-                tls: None,
-                price_usd_per_hour: None,
+                ..ModeSpec::default()
             };
             let faults = Fault::of_power(&spec, sites, NOTHING)?;
             Ok::<_, String>(faults.iter().map(|fault| fault.scope).collect::<Vec<_>>())

@@ -43,7 +43,7 @@ pub use sweep::Sweep;
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// Short name, as in `acklab run NAME`.
     pub name: String,

@@ -226,7 +226,7 @@ impl Mode {
 }
 
 /// One row of the table: a server, a mode and its settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModeSpec {
     /// Unique within the study; what the table's first column says, e.g. `mysql semisync 2/2`.
     pub label: String,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const HANDSHAKES: usize = 11;
 
 /// What all links share.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Network {
     /// Round-trip time between two nodes of the same site (the client and its server, say).
     pub rtt_within_site: Duration,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Disks, Distances, Workload};
 
 /// One group of axes: the product of all lists, for every mode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// Load to run.
     pub workloads: Vec<Workload>,

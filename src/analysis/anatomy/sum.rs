@@ -90,7 +90,7 @@ fn verdict(difference_us: Value, sum_us: f64) -> Option<Sum> {
 mod tests {
     use super::*;
 
-    fn told(low: f64, high: f64) -> Option<Sum> {
+    fn of_ends(low: f64, high: f64) -> Option<Sum> {
         let value = Value {
             value: (low + high) / 2.0,
             low: Some(low),
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn a_narrow_interval_about_nothing_adds_and_a_wide_one_shows_nothing() {
-        assert_eq!(told(-500.0, 500.0), Some(Sum::Adds));
-        assert_eq!(told(-501.0, 500.0), Some(Sum::NoDifferenceShown));
-        assert_eq!(told(-900.0, -1.0), Some(Sum::Overlaps));
-        assert_eq!(told(1.0, 900.0), Some(Sum::Exceeds));
+        assert_eq!(of_ends(-500.0, 500.0), Some(Sum::Adds));
+        assert_eq!(of_ends(-501.0, 500.0), Some(Sum::NoDifferenceShown));
+        assert_eq!(of_ends(-900.0, -1.0), Some(Sum::Overlaps));
+        assert_eq!(of_ends(1.0, 900.0), Some(Sum::Exceeds));
         // Shown, but too small to speak of.
-        assert_eq!(told(-90.0, -10.0), Some(Sum::Adds));
+        assert_eq!(of_ends(-90.0, -10.0), Some(Sum::Adds));
     }
 
     #[test]

@@ -2,234 +2,238 @@
 
 use std::collections::BTreeMap;
 
+use super::select::Material;
 use crate::analysis::applied::BEHIND_SHARE;
-use crate::analysis::interval::{Estimate, Noise, estimate};
+use crate::analysis::effects::{Effect, Effects};
+use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
 pub use crate::analysis::summary::claims::Figure;
 use crate::analysis::summary::{CellSummary, LagSummary, Value};
+use crate::analysis::timeline::Dips;
 use crate::plan::Axis;
 use crate::record::Flag;
 use crate::study::articles::Quantity;
 
+/// Dips at random moments make so many gaps of about a minute in fewer than one of 400 cells, at
+/// any number of dips; a test counts it.
+const GAPS: usize = 4;
+/// The share of all gaps that must be such.
+const REGULAR_SHARE: f64 = 0.8;
+
 impl Figure {
-    /// `1.24 times (1.20 to 1.28)`
-    pub fn in_words(&self) -> String {
-        let Figure {
-            value,
-            low,
-            high,
-            unit,
-            ..
-        } = self;
-        format!("{value:.2} {unit} ({low:.2} to {high:.2})")
-    }
-}
-
-/// One figure of a cell: over all its rounds, and in each of them.
-#[derive(Clone)]
-pub struct Measured {
-    over_all: Estimate,
-    by_round: BTreeMap<u32, f64>,
-}
-
-impl Measured {
-    fn of(over_all: Option<Estimate>, by_round: &BTreeMap<u32, f64>) -> Option<Measured> {
-        Some(Measured {
-            over_all: over_all?,
-            by_round: by_round.clone(),
+    /// `None` without a range.
+    pub fn of(what: String, unit: &str, value: Value) -> Option<Figure> {
+        Some(Figure {
+            what,
+            unit: unit.to_owned(),
+            value: value.value,
+            low: value.low?,
+            high: value.high?,
         })
     }
-
-    /// Over all rounds.
-    pub fn over_all(&self) -> Estimate {
-        self.over_all
-    }
-
-    /// One figure over another, round by round, with the house's interval over the rounds that both
-    /// have: what slows down both in a round cancels. Where they share fewer than two rounds, the
-    /// medians' ratio with the range that both intervals together allow: wider than either, so slow
-    /// to decide. `None` without intervals.
-    pub fn over(&self, below: &Measured) -> Option<Measured> {
-        let ratio = |(round, value): (&u32, &f64)| {
-            let below = below.by_round.get(round)?;
-            Some((*round, value / below))
-        };
-        let by_round: BTreeMap<u32, f64> = self.by_round.iter().filter_map(ratio).collect();
-        let paired = whole(&by_round).filter(|all| range(all).is_some());
-        let over_all = paired.or_else(|| apart(&self.over_all, &below.over_all))?;
-        Some(Measured { over_all, by_round })
-    }
 }
 
-fn whole(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
-    let values: Vec<f64> = by_round.values().copied().collect();
-    estimate(&values, Noise::Multiplies)
-}
-
-fn apart(above: &Estimate, below: &Estimate) -> Option<Estimate> {
-    let ((above_low, above_high), (below_low, below_high)) = (range(above)?, range(below)?);
-    Some(Estimate {
-        median: above.median / below.median,
-        low: Some(above_low / below_high),
-        high: Some(above_high / below_low),
+/// One cell's figure over another's, round by round, with the house's interval over the rounds that
+/// both have: what slows down both in a round cancels. Where they share fewer than two rounds, the
+/// medians' ratio with the range that both intervals together allow: wider than either, so slow to
+/// decide. `None` without intervals.
+pub fn ratio(
+    (of, above): (&CellSummary, &Quantity),
+    (over, below): (&CellSummary, &Quantity),
+    material: &Material,
+) -> Option<Value> {
+    let (rounds, rounds_below) = (by_round(of, above)?, by_round(over, below)?);
+    let ratio = |(round, value): (&u32, &f64)| Some(value / rounds_below.get(round)?);
+    let paired: Vec<f64> = rounds.iter().filter_map(ratio).collect();
+    let paired = whole(paired).filter(|all| all.low.is_some());
+    paired.or_else(|| {
+        let (above, below) = (value(of, above, material)?, value(over, below, material)?);
+        let (low, high) = (above.low? / below.high?, above.high? / below.low?);
+        Some(ranged(above.value / below.value, low, high))
     })
 }
 
-/// The interval of a figure that has one.
-pub fn range(estimate: &Estimate) -> Option<(f64, f64)> {
-    Some((estimate.low?, estimate.high?))
+fn whole(values: Vec<f64>) -> Option<Value> {
+    estimate(&values, Noise::Multiplies).map(Value::from)
 }
 
-/// A figure that has a value in each round; `None` of others.
-pub fn measured(cell: &CellSummary, quantity: &Quantity) -> Option<Measured> {
+/// `None` of figures that have no value in each round.
+fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32, f64>> {
     let rounds = &cell.by_round;
-    match quantity {
-        Quantity::Throughput => Measured::of(cell.throughput_per_s, &rounds.throughput_per_s),
-        Quantity::Applied => Measured::of(cell.applied_per_s, &rounds.applied_per_s),
-        Quantity::RunTime => Measured::of(cell.run_s, &rounds.run_s),
-        Quantity::Unevenness => Measured::of(cell.unevenness, &rounds.unevenness),
-        Quantity::P95 => Measured::of(whole(&rounds.p95_us), &rounds.p95_us),
+    match of {
+        Quantity::Throughput => Some(&rounds.throughput_per_s),
+        Quantity::Applied => Some(&rounds.applied_per_s),
+        Quantity::RunTime => Some(&rounds.run_s),
+        Quantity::Unevenness => Some(&rounds.unevenness),
+        Quantity::P95 => Some(&rounds.p95_us),
+        _ => None,
+    }
+}
+
+/// A figure of one cell, in the unit of its [`words`]; `None` if it has none. Without a range where
+/// there is no interval.
+pub fn value(cell: &CellSummary, of: &Quantity, material: &Material) -> Option<Value> {
+    let exact = |count: f64| ranged(count, count, count);
+    let ladder = || ladder(cell, material.cells);
+    Some(match of {
+        Quantity::Throughput => cell.throughput_per_s?.into(),
+        Quantity::Applied => cell.applied_per_s?.into(),
+        Quantity::RunTime => cell.run_s?.into(),
+        Quantity::UsdPerMillion => cell.usd_per_million_queries?.into(),
+        Quantity::P95 => {
+            let all = cell.by_round.p95_us.values().copied();
+            scaled(whole(all.collect())?, 1e-3)
+        }
+        Quantity::Unevenness => scaled(cell.unevenness?.into(), 100.0),
         Quantity::CommittedOverApplied => {
-            let applied = measured(cell, &Quantity::Applied)?;
-            measured(cell, &Quantity::Throughput)?.over(&applied)
+            let (above, below) = (&Quantity::Throughput, &Quantity::Applied);
+            ratio((cell, above), (cell, below), material)?
         }
-        _ => None,
-    }
-}
-
-/// A figure of one cell, in the unit of its [`words`]; `None` if it has none. `all` is what a
-/// ladder's rungs are taken from.
-pub fn value(cell: &CellSummary, quantity: &Quantity, all: &[CellSummary]) -> Option<Value> {
-    let exact = |count: f64| Some(ranged(count, count, count));
-    match quantity {
         Quantity::CommitsPerRoundTrip => {
-            let rtt_s = cell.rtt_us_got? / 1e6;
-            Some(scaled(cell.throughput_per_s?.into(), rtt_s))
+            scaled(cell.throughput_per_s?.into(), cell.rtt_us_got? / 1e6)
         }
-        Quantity::P95 => Some(scaled(measured(cell, quantity)?.over_all.into(), 1e-3)),
-        Quantity::Unevenness => Some(scaled(cell.unevenness?.into(), 100.0)),
-        Quantity::UsdPerMillion => cell.usd_per_million_queries.map(Value::from),
-        Quantity::Iterations => cell.iterations_s.map(|s| ranged(s.mean, s.min, s.max)),
-        // Its range is that of single seconds: a disk that rests in between is seen.
-        Quantity::BusyAfterLoad => {
-            let of = cell.after_load.first()?;
-            let range = (of.busy_share_least?, of.busy_share_most?);
-            Some(scaled(
-                ranged(of.after.busy_share?, range.0, range.1),
-                100.0,
-            ))
+        Quantity::Iterations => {
+            let seconds = cell.iterations_s?;
+            ranged(seconds.mean, seconds.min, seconds.max)
         }
+        Quantity::BusyAfterLoad => scaled(busy_after_load(cell)?, 100.0),
+        Quantity::DipGap => usual_gap(cell.dips.as_ref()?)?,
+        Quantity::ErrorsPer1000(number) => errors_per_1000(cell, *number)?,
+        Quantity::GainsTogether => gains_together(cell, material.effects)?,
         Quantity::Dips => exact(cell.dips.as_ref()?.count.into()),
-        Quantity::BoundedUpTo => exact(ladder(cell, all)?.bounded_up_to_per_s?.into()),
-        Quantity::FirstBeyond => exact(ladder(cell, all)?.beyond_per_s?.into()),
-        Quantity::HighestOffered => exact(ladder(cell, all)?.rungs.last()?.offered_per_s.into()),
+        Quantity::DipsPerMinute => exact(most_per_minute(cell.dips.as_ref()?)),
+        Quantity::BoundedUpTo => exact(ladder()?.bounded_up_to_per_s?.into()),
+        Quantity::FirstBeyond => exact(ladder()?.beyond_per_s?.into()),
+        Quantity::HighestOffered => exact(ladder()?.rungs.last()?.offered_per_s.into()),
         Quantity::HostBoundRounds => exact(host_bound_rounds(cell).into()),
-        Quantity::Counter(name) => {
-            exact(cell.server_counters.get(name).copied().unwrap_or_default())
-        }
-        Quantity::ErrorPerCommit(number) => exact(error_rate(cell, *number)?),
-        _ => match measured(cell, quantity) {
-            Some(measured) => Some(measured.over_all.into()),
-            None => median(cell, quantity).map(|value| Value {
-                value,
-                low: None,
-                high: None,
-            }),
-        },
-    }
-}
-
-/// Figures without intervals.
-fn median(cell: &CellSummary, quantity: &Quantity) -> Option<f64> {
-    let percent = |share: f64| share * 100.0;
-    match quantity {
-        Quantity::ConnectShare => cell.connect_share.map(percent),
-        Quantity::DipDepth => cell.dips.as_ref()?.depth.map(percent),
-        Quantity::DipGap => cell.dips.as_ref()?.median_gap_s,
-        Quantity::CpuWriter => cell.cpu_us_per_commit.writer,
-        Quantity::CpuFront => cell.cpu_us_per_commit.front,
-        Quantity::CpuReplicas => cpu_of_replicas(cell),
-        Quantity::BytesBetween => cell
-            .bytes_per_commit
-            .replication
-            .filter(|bytes| *bytes > 0.0),
-        Quantity::CatchUp => catch_up_s(cell),
-        Quantity::FlushesWriter => cell.flushes_per_commit.writer,
-        Quantity::ReadsWriter => cell.reads_per_commit.writer,
-        Quantity::HostBusy => cell.host_busy.map(percent),
-        _ => None,
-    }
+        Quantity::Counter(name) => exact(cell.server_counters.get(name).copied().unwrap_or(0.0)),
+        Quantity::ConnectShare => single(cell.connect_share? * 100.0),
+        Quantity::HostBusy => single(cell.host_busy? * 100.0),
+        Quantity::CpuWriter => single(cell.cpu_us_per_commit.writer?),
+        Quantity::CpuFront => single(cell.cpu_us_per_commit.front?),
+        Quantity::CpuReplicas => single(cpu_of_replicas(cell)?),
+        Quantity::BytesBetween => single(
+            cell.bytes_per_commit
+                .replication
+                .filter(|bytes| *bytes > 0.0)?,
+        ),
+        Quantity::CatchUp => single(catch_up_s(cell)?),
+        Quantity::FlushesWriter => single(cell.flushes_per_commit.writer?),
+        Quantity::ReadsWriter => single(cell.reads_per_commit.writer?),
+    })
 }
 
 /// What a figure is called in sentences, and its unit where it is no ratio.
 pub fn words(quantity: &Quantity) -> (&str, &'static str) {
+    use Quantity as Q;
     match quantity {
-        Quantity::Throughput => ("commits/s", "a second"),
-        Quantity::Applied => ("applied", "a second"),
-        Quantity::CommittedOverApplied => ("committed over applied", "times"),
-        Quantity::CommitsPerRoundTrip => ("commits", "commits per round trip"),
-        Quantity::RunTime => ("time", "s"),
-        Quantity::Iterations => ("iterations", "s"),
-        Quantity::ConnectShare => ("per cent of the time that went into connecting", "per cent"),
-        Quantity::P95 => ("95th percentile", "ms"),
-        Quantity::Unevenness => ("scatter of the seconds", "per cent of the mean"),
-        Quantity::Dips => ("dips", "dips"),
-        Quantity::DipDepth => ("depth of dips", "per cent"),
-        Quantity::DipGap => ("median gap between dips", "s"),
-        Quantity::BusyAfterLoad => ("time in which the disk was busy after the load", "per cent"),
-        Quantity::UsdPerMillion => ("$ per million", "$"),
-        Quantity::BoundedUpTo => ("lag bounded up to", "a second"),
-        Quantity::FirstBeyond => ("first rate beyond", "a second"),
-        Quantity::HighestOffered => ("highest rate offered", "a second"),
-        Quantity::CpuWriter => ("CPU of the writer per commit, µs", "µs"),
-        Quantity::CpuFront => ("CPU of the front per commit, µs", "µs"),
-        Quantity::CpuReplicas => (
+        Q::Throughput => ("commits/s", "a second"),
+        Q::Applied => ("applied", "a second"),
+        Q::CommittedOverApplied => ("committed over applied", "times"),
+        Q::CommitsPerRoundTrip => ("commits", "commits per round trip"),
+        Q::RunTime => ("time", "s"),
+        Q::Iterations => ("iterations", "s"),
+        Q::ConnectShare => ("per cent of the time that went into connecting", "per cent"),
+        Q::P95 => ("95th percentile", "ms"),
+        Q::Unevenness => ("scatter of the seconds", "per cent of the mean"),
+        Q::Dips => ("dips", "dips"),
+        Q::DipsPerMinute => ("dips", "a minute at most"),
+        Q::DipGap => ("median gap between dips", "s"),
+        Q::BusyAfterLoad => ("time in which the disk was busy after the load", "per cent"),
+        Q::UsdPerMillion => ("$ per million", "$"),
+        Q::BoundedUpTo => ("lag bounded up to", "a second"),
+        Q::FirstBeyond => ("first rate beyond", "a second"),
+        Q::HighestOffered => ("highest rate offered", "a second"),
+        Q::CpuWriter => ("CPU of the writer per commit, µs", "µs"),
+        Q::CpuFront => ("CPU of the front per commit, µs", "µs"),
+        Q::CpuReplicas => (
             "CPU of all replicas together per commit, µs, where they keep up",
             "µs",
         ),
-        Quantity::BytesBetween => ("bytes between the servers per commit", "bytes"),
-        Quantity::CatchUp => ("seconds until the last replica had caught up", "s"),
-        Quantity::FlushesWriter => ("flushes of the writer's disk per commit", "flushes"),
-        Quantity::ReadsWriter => ("reads of the writer's disk per commit", "reads"),
-        Quantity::HostBusy => ("per cent of all CPUs that were busy", "per cent"),
-        Quantity::HostBoundRounds => ("rounds in which the host's CPUs were used up", "rounds"),
-        Quantity::Counter(name) => (name, "times"),
-        Quantity::ErrorPerCommit(_) => ("errors", "errors per commit"),
+        Q::BytesBetween => ("bytes between the servers per commit", "bytes"),
+        Q::CatchUp => ("seconds until the last replica had caught up", "s"),
+        Q::FlushesWriter => ("flushes of the writer's disk per commit", "flushes"),
+        Q::ReadsWriter => ("reads of the writer's disk per commit", "reads"),
+        Q::HostBusy => ("per cent of all CPUs that were busy", "per cent"),
+        Q::HostBoundRounds => ("rounds in which the host's CPUs were used up", "rounds"),
+        Q::Counter(name) => (name, "times"),
+        Q::ErrorsPer1000(_) => ("errors", "per 1000 commits"),
+        Q::GainsTogether => ("product of both gains reached by the two greatest", "times"),
     }
 }
 
 /// Rounds in which all nodes together had used up this host's CPUs.
-pub fn host_bound_rounds(cell: &CellSummary) -> u32 {
+fn host_bound_rounds(cell: &CellSummary) -> u32 {
     let flags = cell.flags.iter();
     let bound = flags.filter(|count| count.flag == Flag::HostBound);
     bound.map(|count| count.rounds).sum()
 }
 
+/// The range is that of single seconds: a disk that rests in between is seen.
+fn busy_after_load(cell: &CellSummary) -> Option<Value> {
+    let of = cell.after_load.first()?;
+    let (least, most) = (of.busy_share_least?, of.busy_share_most?);
+    Some(ranged(of.after.busy_share?, least, most))
+}
+
+/// The median gap, and the narrowest range that four fifths of all gaps lie in; no range where
+/// fewer than four do.
+pub fn usual_gap(dips: &Dips) -> Option<Value> {
+    let mut gaps_s = dips.gaps_s.clone();
+    gaps_s.sort_unstable();
+    let most = GAPS.max((REGULAR_SHARE * gaps_s.len() as f64).ceil() as usize);
+    let ranges = gaps_s.windows(most).map(|gaps| (gaps[0], gaps[most - 1]));
+    let narrowest = ranges.min_by_key(|(low, high)| high - low);
+    Some(Value {
+        value: dips.median_gap_s?,
+        low: narrowest.map(|(low, _)| low.into()),
+        high: narrowest.map(|(_, high)| high.into()),
+    })
+}
+
+/// With one more in each round than was seen, for it may have begun or ended just beside it.
+fn most_per_minute(dips: &Dips) -> f64 {
+    let rounds = dips.watched_s / dips.longest_round_s.max(1);
+    f64::from((dips.count + rounds) * 60) / f64::from(dips.watched_s.max(1))
+}
+
+/// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone:
+/// the root of a count scatters by a half, whatever the count. `None` without commits.
+fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
+    let commits = cell.throughput_per_s?.median * cell.measure_s * f64::from(cell.rounds);
+    let errors = cell.errors.of(number) as f64;
+    let (low, high) = ((errors.sqrt() - 1.0).max(0.0), (errors + 1.0).sqrt() + 1.0);
+    let all = ranged(errors, low * low, high * high);
+    (commits > 0.0).then(|| scaled(all, 1e3 / commits))
+}
+
+/// What the two variables that gain most by a screening design of this row reach together, over the
+/// product of what each gains alone: only these, for of many pairs some would differ by chance.
+/// `None` where no two gain, or another effect hides in theirs.
+fn gains_together(cell: &CellSummary, all: &[Effects]) -> Option<Value> {
+    let is_of_row = |effects: &&Effects| {
+        effects.rounds > 0 && (&effects.label, &effects.workload) == (&cell.label, &cell.workload)
+    };
+    let effects = all.iter().find(is_of_row)?;
+    let median = |effect: &Effect| effect.ratio.map_or(1.0, |ratio| ratio.median);
+    let gains = |effect: &&Effect| effect.shown == Some(true) && median(effect) > 1.0;
+    let mut gains: Vec<&Effect> = effects.main.iter().filter(gains).collect();
+    gains.sort_by(|one, other| median(other).total_cmp(&median(one)));
+    let two = gains.get(..2)?;
+    let is_of_two =
+        |pair: &&Effect| pair.aliases.is_empty() && two.iter().all(|one| pair.of.contains(&one.of));
+    let pair = effects.interactions.iter().find(is_of_two)?;
+    pair.ratio.map(Value::from)
+}
+
 /// The ladder that a cell is a rung of.
-pub fn ladder(cell: &CellSummary, all: &[CellSummary]) -> Option<Ladder> {
+fn ladder(cell: &CellSummary, all: &[CellSummary]) -> Option<Ladder> {
     let foot = cell.point.without(&[Axis::Rate]);
     let rungs = all
         .iter()
         .filter(|one| one.point.without(&[Axis::Rate]) == foot);
     let rungs: Vec<CellSummary> = rungs.cloned().collect();
     ladders(&rungs).into_iter().next()
-}
-
-/// Errors of that number over all rounds.
-pub fn errors(cell: &CellSummary, number: u16) -> u64 {
-    cell.errors.of(number)
-}
-
-/// About so many in all rounds.
-pub fn commits(cell: &CellSummary) -> f64 {
-    let rate = cell.throughput_per_s.map_or(0.0, |rate| rate.median);
-    rate * cell.measure_s * f64::from(cell.rounds)
-}
-
-/// Errors over commits; `None` without commits.
-pub fn error_rate(cell: &CellSummary, number: u16) -> Option<f64> {
-    let commits = commits(cell);
-    (commits > 0.0).then(|| errors(cell, number) as f64 / commits)
 }
 
 /// Of one that lags it is known only what the part took that it has applied.
@@ -261,5 +265,13 @@ pub fn scaled(of: Value, by: f64) -> Value {
         value: of.value * by,
         low: of.low.map(|low| low * by),
         high: of.high.map(|high| high * by),
+    }
+}
+
+fn single(value: f64) -> Value {
+    Value {
+        value,
+        low: None,
+        high: None,
     }
 }

@@ -6,7 +6,6 @@
 mod counts;
 mod figure;
 mod rule;
-mod screen;
 mod select;
 mod table;
 mod tell;
@@ -23,12 +22,9 @@ use verdict::Outcome;
 
 /// An article and its claims, judged by what was measured.
 pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<Claim>) {
-    let points = Points {
-        article,
-        cells: material.cells,
-    };
+    let points = Points { article, material };
     let claims = article.claim.iter();
-    let claims = claims.map(|row| claim(points, material, row)).collect();
+    let claims = claims.map(|row| claim(points, row)).collect();
     let figure = |(name, value): (&String, &toml::Value)| PublishedFigure {
         name: name.clone(),
         value: value.to_string(),
@@ -44,15 +40,15 @@ pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<
         figures: article.figures.iter().map(figure).collect(),
         tables: tables.filter_map(|row| table::grid(points, row)).collect(),
         unseen: unseen
-            .flat_map(|row| unseen::said(points, material, row))
+            .flat_map(|row| unseen::sentences(points, row))
             .collect(),
     };
     (judged, claims)
 }
 
-fn claim(points: Points, material: &Material, row: &articles::Claim) -> Claim {
+fn claim(points: Points, row: &articles::Claim) -> Claim {
     let parts = row.part.iter();
-    let parts = parts.filter_map(|part| rule::judge(points, material, part));
+    let parts = parts.filter_map(|part| rule::judge(points, part));
     let mut parts: Vec<Outcome> = parts.collect();
     if let Some(needs) = &row.needs {
         parts.push(Outcome::new(Verdict::Untestable, format!("needs {needs}")));
@@ -60,13 +56,13 @@ fn claim(points: Points, material: &Material, row: &articles::Claim) -> Claim {
     let verdicts: Vec<Verdict> = parts.iter().map(|part| part.verdict).collect();
     let verdict = Verdict::of_parts(&verdicts);
     let beside = row.beside.iter();
-    let beside = beside.flat_map(|compared| rule::compared(points, compared, false));
+    let beside = beside.flat_map(|compared| rule::compared(points, compared));
     let figures = parts.iter().flat_map(|part| part.figures.clone());
     Claim {
         claim: row.text.clone(),
         verdict,
         figures: figures.chain(beside).collect(),
-        reason: reason(row, &parts, verdict, material.is_quick),
+        reason: reason(row, &parts, verdict, points.material.is_quick),
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use crate::analysis::effects::Effects;
-use crate::analysis::summary::{Anatomy, CellSummary, ModeToll};
+use crate::analysis::summary::{CellSummary, ModeToll};
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Amount, Article, Selector};
 use crate::study::{Workload, units};
@@ -13,7 +13,6 @@ use crate::study::{Workload, units};
 pub struct Material<'a> {
     pub cells: &'a [CellSummary],
     pub tolls: &'a [ModeToll],
-    pub anatomy: &'a [Anatomy],
     pub effects: &'a [Effects],
     /// The study's short run, which leaves cells out.
     pub is_quick: bool,
@@ -23,7 +22,7 @@ pub struct Material<'a> {
 #[derive(Clone, Copy)]
 pub struct Points<'s> {
     pub article: &'s Article,
-    pub cells: &'s [CellSummary],
+    pub material: &'s Material<'s>,
 }
 
 impl<'s> Points<'s> {
@@ -39,13 +38,11 @@ impl<'s> Points<'s> {
             return vec![];
         };
         let fits = |cell: &&CellSummary| selectors.iter().all(|one| self.has(one, &cell.point));
-        let mut cells: Vec<&CellSummary> = self.cells.iter().filter(fits).collect();
-        for selector in &selectors {
-            keep_the_end(&mut cells, selector.rtt.as_ref(), rtt_ns);
-        }
-        for selector in selectors {
-            keep_the_end(&mut cells, selector.connections.as_ref(), connections);
-        }
+        let mut cells: Vec<&CellSummary> = self.material.cells.iter().filter(fits).collect();
+        let all = selectors.iter();
+        all.clone()
+            .for_each(|one| keep_the_end(&mut cells, &one.rtt, rtt_ns));
+        all.for_each(|one| keep_the_end(&mut cells, &one.connections, connections));
         cells
     }
 
@@ -82,6 +79,18 @@ impl<'s> Points<'s> {
     }
 }
 
+/// The first of all that have the same values on these axes.
+pub fn distinct<'s>(cells: Vec<&'s CellSummary>, axes: &[Axis]) -> Vec<&'s CellSummary> {
+    let mut kept: Vec<&CellSummary> = Vec::new();
+    for cell in cells {
+        let is_like = |other: &Point| axes.iter().all(|axis| cell.point.is_same_in(other, *axis));
+        if !kept.iter().any(|other| is_like(&other.point)) {
+            kept.push(cell);
+        }
+    }
+    kept
+}
+
 /// The axes of these names; those of the mode if there are none.
 ///
 /// # Panics
@@ -100,7 +109,7 @@ pub fn axes(names: &[String]) -> Vec<Axis> {
 /// Of each row of the table of modes only its cells with the least, or with the most.
 fn keep_the_end(
     cells: &mut Vec<&CellSummary>,
-    amount: Option<&Amount>,
+    amount: &Option<Amount>,
     value: fn(&Point) -> Option<u128>,
 ) {
     let most = match amount {
@@ -153,21 +162,16 @@ fn is_of_mode(asked: &Selector, point: &Point) -> bool {
 
 fn is_of_load(asked: &Selector, point: &Point) -> bool {
     let distances = &point.distances;
+    let window_ns = Some(point.window.as_nanos());
     let rate = rate(asked.link_rate.as_deref(), units::bits_per_s);
     is_workload(asked, &point.workload)
-        && is_amount(asked.connections.as_ref(), connections(point), |text| {
-            text.parse().ok()
-        })
+        && is_amount(&asked.connections, connections(point), count)
         && is(asked.is_offered, point.rate_per_s.is_some())
-        && is_amount(asked.rtt.as_ref(), rtt_ns(point), nanoseconds)
+        && is_amount(&asked.rtt, rtt_ns(point), nanoseconds)
         && is(asked.is_jittered, distances.jitter.is_some())
         && is(rate, distances.rate_bits_per_s)
         && is(asked.client_site.as_ref(), &point.client_site)
-        && is_amount(
-            asked.window.as_ref(),
-            Some(point.window.as_nanos()),
-            nanoseconds,
-        )
+        && is_amount(&asked.window, window_ns, nanoseconds)
         && is(asked.is_watched, point.watch_after.is_some())
 }
 
@@ -180,13 +184,10 @@ fn is_on_disks(asked: &Selector, point: &Point) -> bool {
         && is(path, all.and_then(|disk| disk.bandwidth_bytes_per_s))
 }
 
+/// With `!` before a name: any other.
 fn is_one_of(asked: &[String], own: &str) -> bool {
-    let is_refused = asked.iter().any(|name| name.strip_prefix('!') == Some(own));
-    let mut wanted = asked
-        .iter()
-        .filter(|name| !name.starts_with('!'))
-        .peekable();
-    !is_refused && (wanted.peek().is_none() || wanted.any(|name| name == own))
+    let is = |name: &String| name.strip_prefix('!').map_or(name == own, |not| not != own);
+    asked.is_empty() || asked.iter().any(is)
 }
 
 fn is_workload(asked: &Selector, workload: &Workload) -> bool {
@@ -201,20 +202,25 @@ fn is_workload(asked: &Selector, workload: &Workload) -> bool {
         && is(asked.catch_up, catches_up)
 }
 
-fn is_amount(asked: Option<&Amount>, own: Option<u128>, of: fn(&str) -> Option<u128>) -> bool {
-    let is_from = |min: &Option<String>| min.as_deref().is_none_or(|min| own >= of(min));
+fn is_amount(asked: &Option<Amount>, own: Option<u128>, of: fn(&str) -> Option<u128>) -> bool {
+    let is_one = |asked: &u32| own == Some((*asked).into());
+    let is_within = |end: &Option<String>, is: fn(&u128, &u128) -> bool| {
+        let end = end.as_deref().and_then(of);
+        own.is_some_and(|own| end.is_none_or(|end| is(&own, &end)))
+    };
     match asked {
         None => true,
-        Some(Amount::Count(count)) => own == Some((*count).into()),
-        Some(Amount::Counts(counts)) => counts.iter().any(|count| own == Some((*count).into())),
+        Some(Amount::Count(count)) => is_one(count),
+        Some(Amount::Counts(counts)) => counts.iter().any(is_one),
         // Which of them is the end is seen once all are known.
         Some(Amount::Word(word)) if word == "least" || word == "most" => true,
         Some(Amount::Word(word)) => own.is_some() && own == of(word),
-        Some(Amount::Range { min, max }) => {
-            let is_to = max.as_deref().is_none_or(|max| own <= of(max));
-            own.is_some() && is_from(min) && is_to
-        }
+        Some(Amount::Range { min, max }) => is_within(min, u128::ge) && is_within(max, u128::le),
     }
+}
+
+fn count(text: &str) -> Option<u128> {
+    text.parse().ok()
 }
 
 fn nanoseconds(text: &str) -> Option<u128> {

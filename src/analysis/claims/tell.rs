@@ -1,11 +1,10 @@
 //! What cells, and pairs of them, are called beside a figure.
 
-use super::figure::Figure;
-use crate::analysis::summary::{CellSummary, Value};
+use crate::analysis::summary::CellSummary;
 use crate::plan::Axis;
 
 /// Axes of a load that tell cells of one workload apart.
-const TELLING: [Axis; 5] = [
+pub const TELLING: [Axis; 5] = [
     Axis::Connections,
     Axis::Distances,
     Axis::Disks,
@@ -14,7 +13,7 @@ const TELLING: [Axis; 5] = [
 ];
 
 /// `1 connection`, `2.15 ms`, `client at b`; nothing for axes that tables have no word for.
-pub fn on_axis(cell: &CellSummary, axis: Axis) -> Option<String> {
+fn on_axis(cell: &CellSummary, axis: Axis) -> Option<String> {
     match axis {
         Axis::Connections if cell.connections == 1 => Some("1 connection".to_owned()),
         Axis::Connections => Some(format!("{} connections", cell.connections)),
@@ -59,24 +58,4 @@ fn apart(cell: &CellSummary, among: &[&CellSummary], but: &[Axis]) -> Vec<String
     axes.filter(|axis| differs(axis))
         .filter_map(|axis| on_axis(cell, *axis))
         .collect()
-}
-
-/// With what it is and the range that its intervals allow; `None` without a range.
-pub fn figure(what: String, unit: &str, value: Value) -> Option<Figure> {
-    Some(Figure {
-        what,
-        unit: unit.to_owned(),
-        value: value.value,
-        low: value.low?,
-        high: value.high?,
-    })
-}
-
-/// A figure in words: three digits at most.
-pub fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
 }

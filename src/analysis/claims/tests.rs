@@ -1,18 +1,23 @@
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::Verdict::{self, Confirmed, Contradicted, Depends, Undecided, Untestable};
 use super::select::Points;
 use super::verdict::within;
-use super::{Claim, Figure, Material, counts, judge};
+use super::{Claim, Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples, group_commit};
 use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
 use crate::analysis::summary::{CellSummary, ModeToll};
+use crate::analysis::timeline::Dips;
 use crate::analysis::trial::toll;
 use crate::record::trial::{Series, Trial};
 use crate::study::Mode;
-use crate::study::articles::{Across, Article, Bounds, Loss, Trials, article, article_keys, words};
+use crate::study::articles::{
+    Across, Article, Bounds, Counted, Loss, Trials, article, article_keys, words,
+};
 use crate::study::builtin;
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
 
@@ -20,7 +25,6 @@ fn material<'a>(cells: &'a [CellSummary], tolls: &'a [ModeToll]) -> Material<'a>
     Material {
         cells,
         tolls,
-        anatomy: &[],
         effects: &[],
         is_quick: false,
     }
@@ -68,7 +72,7 @@ proptest! {
     fn many_points_make_one_verdict_whatever_their_order(
         points in proptest::collection::vec(proptest::option::of(any_verdict()), 0..6),
     ) {
-        let of = |across, points: &[Option<Verdict>]| Verdict::across(across, points, &[]);
+        let of = |across, points: &[Option<Verdict>]| Verdict::across(across, points);
         let mut backwards = points.clone();
         backwards.reverse();
         let others: Vec<Option<Verdict>> = points.iter().map(otherwise).collect();
@@ -90,58 +94,29 @@ proptest! {
         let whole = Verdict::of_parts(&parts);
         prop_assert_eq!(whole == Confirmed, parts.iter().all(|part| *part == Confirmed));
         prop_assert_eq!(whole == Contradicted, parts.contains(&Contradicted));
+        // What one of them lacks the whole lacks, if none fails.
+        let lacking = Verdict::of_parts(&[&parts[..], &[Untestable]].concat());
+        prop_assert!([Untestable, Contradicted].contains(&lacking));
     }
-
-    #[test]
-    fn no_trend_is_the_same_upside_down(
-        ends in proptest::collection::vec((0.2..3.0_f64, 1.0..2.0_f64), 1..7),
-    ) {
-        let figure = |(low, width): &(f64, f64)| Figure {
-            what: String::new(),
-            unit: String::new(),
-            value: *low,
-            low: *low,
-            high: low * width,
-        };
-        let up: Vec<Figure> = ends.iter().map(figure).collect();
-        let over = |of: &Figure| Figure { low: 1.0 / of.high, high: 1.0 / of.low, ..of.clone() };
-        let down: Vec<Figure> = up.iter().map(over).collect();
-        let of = |figures: &[Figure]| Verdict::across(Across::NoTrend, &[], figures);
-        prop_assert_eq!(of(&up), of(&down));
-        prop_assert!(!up.iter().all(|figure| figure.low > 1.0) || of(&up) == Contradicted);
-    }
-}
-
-#[test]
-fn parts_that_lack_a_server_or_depend_say_so_of_the_whole() {
-    assert_eq!(
-        Verdict::of_parts(&[Confirmed, Untestable, Undecided]),
-        Untestable
-    );
-    assert_eq!(Verdict::of_parts(&[Untestable, Contradicted]), Contradicted);
-    assert_eq!(Verdict::of_parts(&[Depends, Confirmed]), Depends);
-    assert_eq!(Verdict::of_parts(&[Depends, Undecided]), Undecided);
-    assert_eq!(Verdict::of_parts(&[]), Undecided);
 }
 
 /// A series in which so many of a hundred acknowledged commits are lost.
-fn lost(mode: &str, fault: Fault, lost: u64, no_start: bool) -> ModeToll {
+fn lost(mode: &str, lost: u64, no_start: bool) -> ModeToll {
     let mut trial = Trial {
         present: (lost..100).collect(),
         refused: no_start.then(|| "it said nothing".to_owned()),
         ..Trial::default()
     };
     trial.outcomes.acknowledged = (0..100).collect();
-    let durability = Durability::LOOSE;
     let series = Series {
-        durability,
-        fault,
+        durability: Durability::LOOSE,
+        fault: Fault::power_cut(Leaves::Nothing, Scope::Node),
         trials: vec![trial],
     };
     let terms = Terms {
         mode: Mode::Single,
         sites: vec!["a".to_owned()],
-        durability,
+        durability: series.durability,
         has_binary_log: true,
     };
     ModeToll {
@@ -154,16 +129,19 @@ fn lost(mode: &str, fault: Fault, lost: u64, no_start: bool) -> ModeToll {
 
 #[test]
 fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
-    let fault = Fault::power_cut(Leaves::Nothing, Scope::Node);
     let of = |mode: &str| Trials {
         mode: vec![mode.to_owned()],
         ..Trials::default()
     };
-    let seen =
-        |tolls: &[ModeToll]| counts::seen(tolls, Loss::Lost, &of("never"), &of("may")).verdict;
-    let [clean, hurt] = [0, 3].map(|many| lost("never", fault, many, false));
-    let [none, some] = [0, 7].map(|many| lost("may", fault, many, false));
-    let unread = lost("may", fault, 100, true);
+    let counted = Counted {
+        what: Loss::Lost,
+        none: of("never"),
+        some: of("may"),
+    };
+    let seen = |tolls: &[ModeToll]| counts::seen(tolls, &counted).verdict;
+    let [clean, hurt] = [0, 3].map(|many| lost("never", many, false));
+    let [none, some] = [0, 7].map(|many| lost("may", many, false));
+    let unread = lost("may", 100, true);
     for (tolls, verdict) in [
         (vec![clean.clone(), some.clone()], Confirmed),
         (vec![hurt, some.clone()], Contradicted),
@@ -177,25 +155,39 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
     }
 }
 
-#[test]
-fn errors_are_held_against_the_commits_beside_them() {
-    let cell = |errors: u64, rate: f64| CellSummary {
-        errors: [(1213, errors)].into(),
-        throughput_per_s: examples::about(rate),
-        measure_s: 2.0,
-        rounds: 1,
-        ..CellSummary::default()
+/// Gaps between so many falls at random seconds of five minutes; neighbours are one dip.
+fn random_gaps(draws: &mut ChaCha8Rng, falls: u32) -> Vec<u32> {
+    let mut seconds: Vec<u32> = (0..falls).map(|_| draws.random_range(0..300)).collect();
+    seconds.sort_unstable();
+    seconds.dedup();
+    let mut starts = seconds.clone();
+    starts.retain(|second| *second == 0 || !seconds.contains(&(second - 1)));
+    starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn come_each_minute(gaps_s: &[u32]) -> bool {
+    let dips = Dips {
+        gaps_s: gaps_s.to_vec(),
+        median_gap_s: Some(60.0),
+        ..examples::dips()
     };
-    for (many, one, verdict) in [
-        (cell(37, 900.0), cell(0, 900.0), Confirmed),
-        (cell(37, 900.0), cell(5, 900.0), Undecided),
-        (cell(9, 900.0), cell(0, 900.0), Undecided),
-        (cell(0, 900.0), cell(0, 900.0), Contradicted),
-        (cell(0, 90.0), cell(0, 900.0), Undecided),
-        (cell(2, 900.0), cell(50, 900.0), Contradicted),
-        (cell(37, 0.0), cell(0, 900.0), Undecided),
-    ] {
-        assert_eq!(counts::more_often((&many, &one), &[1213]).verdict, verdict);
+    let minute = &words()["a_minute"];
+    let gap = figure::usual_gap(&dips).and_then(|gap| gap.low.zip(gap.high));
+    gap.is_some_and(|(low, high)| within(minute, low, high) == Confirmed)
+}
+
+#[test]
+fn dips_at_random_hardly_ever_come_each_minute() {
+    let mut draws = ChaCha8Rng::seed_from_u64(60);
+    for falls in 3..=16 {
+        let trials = (0..2_000).map(|_| random_gaps(&mut draws, falls));
+        let passed = trials.filter(|gaps| come_each_minute(gaps)).count();
+        assert!(passed < 2_000 / 200, "{passed} of {falls} falls");
+    }
+    // One stray gap of five is let through.
+    assert!(come_each_minute(&[60, 59, 61, 50]) && come_each_minute(&[60, 60, 12, 60, 60]));
+    for gaps in [&[60; 3][..], &[60, 60, 71, 60], &[60, 60, 12, 60, 60, 9]] {
+        assert!(!come_each_minute(gaps), "{gaps:?}");
     }
 }
 
@@ -208,167 +200,110 @@ fn a_sixth_article_is_toml_alone() {
     let sixth = Article::from_text(SIXTH).expect("no mistake");
     let (told, claims) = judge(&sixth, &material(&summary.cells, &[]));
     let verdicts: Vec<Verdict> = claims.iter().map(|claim| claim.verdict).collect();
-    let expected = [
-        Confirmed,
-        Contradicted,
-        Depends,
-        Untestable,
-        Untestable,
-        Undecided,
-        Confirmed,
-        Contradicted,
-    ];
+    let (holds, fails, open, lacks) = (Confirmed, Contradicted, Undecided, Untestable);
+    let expected = [holds, fails, Depends, lacks, lacks, open, holds];
     assert_eq!(verdicts, expected, "{claims:#?}");
-    let reasons: Vec<&str> = claims.iter().map(|claim| &claim.reason[..]).collect();
-    assert!(
-        reasons[2].contains("holds: mysql semisync over mysql async, 0.25 ms"),
-        "{reasons:?}"
-    );
-    assert!(reasons[2].contains("fails: "), "{reasons:?}");
-    assert!(
-        reasons[3].contains("needs a server of another star"),
-        "{reasons:?}"
-    );
-    assert!(
-        reasons[5].contains("mysql async: is no slower"),
-        "{reasons:?}"
-    );
-    let rows: Vec<(&str, bool)> = (told.tables[0].rows.iter())
-        .map(|row| (&row.name[..], row.published.is_some()))
-        .collect();
+    for (claim, reason) in [
+        (2, "holds: mysql semisync over mysql async, 0.25 ms"),
+        (2, "fails: "),
+        (3, "needs a server of another star"),
+        (5, "mysql async: is no slower"),
+    ] {
+        assert!(claims[claim].reason.contains(reason), "{claims:#?}");
+    }
+    let rows = told.tables[0].rows.iter();
+    let rows: Vec<(&str, bool)> = rows.map(|r| (&r.name[..], r.published.is_some())).collect();
     assert_eq!(rows, [("async", false), ("async", true), ("group", false)]);
     assert_eq!(told.figures[0].value, "[500, 300]");
-    assert!(told.unseen[0].starts_with("bytes between the servers per commit: mysql async"));
-    assert!(
-        told.unseen[1].contains("mysql group over mysql async, 8 ms"),
-        "{:?}",
-        told.unseen
-    );
-    assert!(
-        told.unseen[2].contains("what moves it most is distance"),
-        "{:?}",
-        told.unseen
-    );
+    for (said, what) in told.unseen.iter().zip([
+        "bytes between the servers per commit: mysql async",
+        "commits/s of mysql group over mysql async, 8 ms",
+    ]) {
+        assert!(said.contains(what), "{said}");
+    }
 }
 
 #[test]
 fn verdicts_of_the_articles_on_their_own_machines() {
+    let (holds, fails, open, lacks) = (Confirmed, Contradicted, Undecided, Untestable);
     let innodb = verdicts("gmo-innodb-cluster-2022", &examples::innodb_cluster());
-    assert_eq!(innodb[..4], [Confirmed, Confirmed, Confirmed, Confirmed]);
-    assert_eq!(innodb[4..], [Confirmed, Confirmed]);
+    assert_eq!(innodb, [holds; 6]);
     let galera = verdicts("gmo-galera-2022", &examples::galera());
-    assert_eq!(
-        galera,
-        [
-            Confirmed,
-            Contradicted,
-            Confirmed,
-            Confirmed,
-            Undecided,
-            Confirmed
-        ]
-    );
+    assert_eq!(galera, [holds, fails, holds, holds, open, holds]);
     let group = verdicts("group-replication-2017", &examples::group_replication());
-    assert_eq!(group, [Confirmed; 6]);
+    assert_eq!(group, [holds; 6]);
+    let mut cells = examples::group_replication();
+    cells.retain(|cell| cell.server != "mysql-5.7");
+    assert_eq!(verdicts("group-replication-2017", &cells)[1], lacks);
     let clouds = verdicts("clouds-2015", &examples::clouds());
-    let (found, service) = (Confirmed, Untestable);
-    let expected = [
-        found, found, found, Undecided, found, found, service, service, service,
-    ];
-    assert_eq!(clouds, expected);
+    assert_eq!(clouds[..6], [holds, holds, holds, open, holds, holds]);
+    assert_eq!(clouds[6..], [lacks; 3]);
     let commits = summarise(&group_commit()).claims;
     let commits: Vec<Verdict> = commits.iter().map(|claim| claim.verdict).collect();
-    assert_eq!(commits, [Confirmed, Confirmed, Undecided, Undecided]);
+    assert_eq!(commits, [holds, holds, open, open]);
 }
 
 #[test]
-fn what_a_servers_place_is_empty_for_is_untestable_and_what_is_unmeasured_is_open() {
-    let mut cells = examples::group_replication();
-    for cell in &mut cells {
-        (cell.rounds, cell.throughput_per_s, cell.applied_per_s) = (0, None, None);
-    }
-    let open = |cells: &[CellSummary]| verdicts("group-replication-2017", cells)[1];
-    assert_eq!(open(&cells), Undecided);
-    cells.retain(|cell| cell.server != "mysql-5.7");
-    assert_eq!(open(&cells), Untestable);
-}
-
-#[test]
-fn labels_decide_nothing() {
-    for (key, cells) in [
-        ("gmo-innodb-cluster-2022", examples::innodb_cluster()),
-        ("gmo-galera-2022", examples::galera()),
-        ("group-replication-2017", examples::group_replication()),
-        ("clouds-2015", examples::clouds()),
-    ] {
-        let mut renamed = cells.clone();
-        for cell in &mut renamed {
-            cell.label = format!("row {}", cell.point.row);
-            cell.distances = "somewhere".to_owned();
-            cell.disks = cell.disks.as_ref().map(|_| "some disk".to_owned());
-            cell.workload = "a load".to_owned();
+fn errors_are_counted_for_each_commit() {
+    let deadlocks = |errors: u64, rounds: u32| {
+        let mut cells = examples::galera();
+        for cell in cells.iter_mut().filter(|cell| cell.point.spread) {
+            (cell.errors, cell.rounds) = ([(1213, errors)].into(), rounds);
         }
-        let article = article(key).expect("an article");
-        let told = |cells: &[CellSummary]| -> Vec<(Verdict, Vec<f64>)> {
-            let told = claims(&article, cells).into_iter();
-            let told = told.map(|claim| (claim.verdict, claim.figures));
-            told.map(|(verdict, figures)| (verdict, figures.iter().map(|f| f.value).collect()))
-                .collect()
-        };
-        assert_eq!(told(&cells), told(&renamed), "{key}");
-    }
+        verdicts("gmo-galera-2022", &cells)[5]
+    };
+    assert_eq!(
+        [deadlocks(200, 3), deadlocks(0, 3)],
+        [Confirmed, Contradicted]
+    );
+    assert_eq!([deadlocks(12, 3), deadlocks(200, 0)], [Undecided; 2]);
 }
 
 /// All texts below these keys, wherever they stand.
-fn texts(value: &toml::Value, keys: &[&str], found: &mut Vec<String>) {
-    let items: Vec<(&str, &toml::Value)> = match value {
-        toml::Value::Table(table) => table.iter().map(|(key, value)| (&key[..], value)).collect(),
-        toml::Value::Array(list) => list.iter().map(|value| ("", value)).collect(),
-        _ => vec![],
-    };
-    for (key, value) in items {
-        match value {
-            toml::Value::String(text) if keys.contains(&key) => found.push(text.clone()),
-            toml::Value::Array(list) if keys.contains(&key) => {
-                found.extend(
-                    list.iter()
-                        .filter_map(|item| Some(item.as_str()?.to_owned())),
-                );
-            }
-            _ => {}
+fn texts(value: &toml::Value, keys: &[&str], is_below: bool) -> Vec<String> {
+    match value {
+        toml::Value::String(text) if is_below => vec![text.clone()],
+        toml::Value::Array(list) => {
+            let items = list.iter();
+            items.flat_map(|item| texts(item, keys, is_below)).collect()
         }
-        texts(value, keys, found);
+        toml::Value::Table(table) => {
+            let entries = table.iter();
+            let below = |(key, value): (&String, &toml::Value)| {
+                texts(value, keys, keys.contains(&&key[..]))
+            };
+            entries.flat_map(below).collect()
+        }
+        _ => vec![],
     }
 }
 
 #[test]
-fn every_selection_of_an_article_has_points_in_its_study() {
+fn every_name_in_an_article_is_of_something() {
     for key in article_keys() {
-        let article = article(&key).expect("an article");
+        let article = &article(&key).expect("an article");
         let cells = examples::planned(examples::study(builtin(&key).expect("a study")));
         let file = std::fs::read_to_string(format!("studies/articles/{key}.toml"));
         let file: toml::Table = file.expect("a file").parse().expect("sound");
-        let points = Points {
-            article: &article,
-            cells: &cells,
-        };
-        let (file, mut names) = (toml::Value::Table(file), Vec::new());
-        let keys = ["of", "over", "each", "more", "less", "any"];
-        texts(&file, &keys, &mut names);
+        let file = toml::Value::Table(file);
+        let material = &material(&cells, &[]);
+        let points = Points { article, material };
+        let names = texts(&file, &["of", "over", "each", "any"], false);
         assert!(names.len() > 5, "{key}: {names:?}");
         for names in names {
             let is_there = !points.planned(&names).is_empty() || points.needs(&names).is_some();
             assert!(is_there, "{key}: {names}");
         }
-        let (mut words_used, mut axes) = (Vec::new(), Vec::new());
-        texts(&file, &["is"], &mut words_used);
-        texts(&file, &["differ", "told_by"], &mut axes);
-        assert!(
-            words_used.iter().all(|word| words().contains_key(word)),
-            "{words_used:?}"
-        );
-        super::select::axes(&axes);
+        for word in texts(&file, &["is"], false) {
+            assert!(words().contains_key(&word), "{key}: {word}");
+        }
+        super::select::axes(&texts(&file, &["differ"], false));
+        let parts = article.claim.iter().flat_map(|claim| &claim.part);
+        let is_sound = parts
+            .clone()
+            .all(|part| part.counted.is_some() || !part.of.is_empty());
+        assert!(is_sound, "{key}: a part without a selection");
     }
-    let lags = words().remove("lags").and_then(|word| word.low);
-    assert!((lags.expect("a bound") - 1.0 / (1.0 - BEHIND_SHARE)).abs() < 1e-12);
+    let lags = words()["lags"].low.expect("a bound");
+    assert!((lags - 1.0 / (1.0 - BEHIND_SHARE)).abs() < 1e-12);
 }

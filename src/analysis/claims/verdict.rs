@@ -29,15 +29,12 @@ impl Verdict {
     }
 
     /// Of many points, as far as they were measured: `None` stands for one that is missing.
-    pub fn across(across: Across, points: &[Option<Verdict>], figures: &[Figure]) -> Verdict {
+    pub fn across(across: Across, points: &[Option<Verdict>]) -> Verdict {
         let there: Vec<Verdict> = points.iter().flatten().copied().collect();
         let is_whole = there.len() == points.len();
-        let (has, all) = (
-            |verdict: Verdict| there.contains(&verdict),
-            |verdict: Verdict| !there.is_empty() && there.iter().all(|one| *one == verdict),
-        );
+        let has = |verdict| there.contains(&verdict);
+        let all = |verdict| !there.is_empty() && there.iter().all(|one| *one == verdict);
         match across {
-            Across::NoTrend => no_trend(all(Confirmed), figures),
             Across::All if has(Contradicted) => Contradicted,
             Across::Any if has(Confirmed) => Confirmed,
             Across::Cases if has(Confirmed) && has(Contradicted) => Depends,
@@ -46,18 +43,6 @@ impl Verdict {
             _ if all(Contradicted) => Contradicted,
             _ => Undecided,
         }
-    }
-}
-
-/// Whether ratios show neither all nor most of them to lie on the same side of 1.
-fn no_trend(are_alike: bool, figures: &[Figure]) -> Verdict {
-    let above = figures.iter().filter(|figure| figure.low > 1.0).count();
-    let below = figures.iter().filter(|figure| figure.high < 1.0).count();
-    match (above, below) {
-        (0, 0) if are_alike => Confirmed,
-        (1.., 1..) => Confirmed,
-        (same, 0) | (0, same) if same > 0 && 2 * same >= figures.len() => Contradicted,
-        _ => Undecided,
     }
 }
 
@@ -73,13 +58,6 @@ pub fn within(bounds: &Bounds, low: f64, high: f64) -> Verdict {
         () if high <= from || low > to => Contradicted,
         () => Undecided,
     }
-}
-
-/// How far a range is from deciding otherwise: the least of several is the one that decides.
-pub fn room(bounds: &Bounds, figure: &Figure) -> f64 {
-    let above = bounds.low.map_or(f64::INFINITY, |low| figure.low - low);
-    let below = bounds.high.map_or(f64::INFINITY, |high| high - figure.high);
-    above.min(below)
 }
 
 /// What a word is taken as.

@@ -7,45 +7,12 @@ use super::*;
 use crate::record::trial::{Series, Trial};
 use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
-use crate::study::{
-    Disk, Disks, Distances, ImagePlace, Images, Mode, ModeSpec, Network, Study, Sweep,
-    SysbenchLoad, Workload,
-};
-
-fn single() -> ModeSpec {
-    ModeSpec {
-        label: "mysql single".into(),
-        server: "mysql".into(),
-        mode: Mode::Single,
-        nodes: 1,
-        appliers: 4,
-        binary_log: true,
-        spread: false,
-        front: None,
-        memory_bytes: None,
-        baseline: None,
-        variables: [].into(),
-        node_variables: [].into(),
-        varied: None,
-        endpoint: None,
-        tls: None,
-        price_usd_per_hour: None,
-    }
-}
+use crate::study::{Disk, Disks, Distances, ImagePlace, Images, ModeSpec, Study, Sweep};
 
 fn cell(number: u32) -> Cell {
-    let workload = Workload::Sysbench {
-        load: SysbenchLoad::UpdateIndex,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    };
     Cell {
         id: format!("cell {number}"),
-        mode: 0,
-        workload,
         connections: number + 1,
-        rate_per_s: None,
         distances: Distances {
             label: "0.25 ms".into(),
             pairs: vec![("a".into(), "b".into(), Duration::from_micros(250))],
@@ -57,63 +24,39 @@ fn cell(number: u32) -> Cell {
             by_site: [].into(),
         }),
         client_site: "a".into(),
-        measure: None,
-        rounds: None,
-        watch_after: None,
+        ..Cell::default()
     }
 }
 
 fn header() -> Header {
+    let single = ModeSpec {
+        label: "mysql single".into(),
+        server: "mysql".into(),
+        nodes: 1,
+        ..ModeSpec::default()
+    };
     Header {
         study: Study {
             name: "small".into(),
-            title: "A small study".into(),
             article: Some("clouds-2015".into()),
             seed: u64::MAX,
-            rounds: 2,
             warmup: Duration::from_millis(1500),
-            measure: Duration::from_secs(3),
             sites: vec!["a".into()],
-            network: Network {
-                rtt_within_site: Duration::from_micros(250),
-                jitter: Duration::ZERO,
-                loss: 0.0,
-                rate_bits_per_s: None,
-            },
-            tls: false,
-            my_cnf: None,
-            power_cuts: 2,
-            faults: vec![],
-            power_cut_modes: vec![],
-            handshakes: false,
             images: Some(Images {
                 place: ImagePlace::Memory,
                 bytes: 1 << 30,
             }),
-            modes: vec![single()],
-            screens: vec![],
-            sweeps: vec![],
-            quick: None,
-            is_quick: false,
+            modes: vec![single],
+            ..Study::default()
         },
-        study_text: "name = \"small\"".into(),
         cells: (0..2).map(cell).collect(),
-        command_line: vec!["acklab".into(), "run".into()],
         started_unix_ms: 1,
-        acklab_version: "0.1.0".into(),
         host: Host {
-            kernel: "6.1".into(),
-            cpu_model: "x".into(),
-            cpus: 2,
-            memory_bytes: 1 << 33,
             fsync_us_p50: 310.5,
-            link_floor_us_p50: 80.0,
+            ..Host::default()
         },
-        servers: vec![],
-        labs: vec![],
-        remarks: vec![],
-        endpoints: vec![],
         file_system: Some("ext4".into()),
+        ..Header::default()
     }
 }
 
@@ -204,18 +147,7 @@ fn a_record_from_before_there_were_disks_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old");
     let mut header = header();
-    header.study.sweeps.push(Sweep {
-        workloads: vec![],
-        connections: vec![1],
-        rates_per_s: vec![],
-        distances: vec![],
-        disks: vec![],
-        client_sites: vec![],
-        modes: vec![],
-        measure: None,
-        rounds: None,
-        watch_after: None,
-    });
+    header.study.sweeps.push(Sweep::default());
     let mut store = Store::create(&path, &header).unwrap();
     store.append(&measurement(0, 1)).unwrap();
     drop(store);
@@ -234,6 +166,14 @@ fn a_record_from_before_there_were_disks_is_read() {
     assert_eq!(record.measurements, [expected]);
 }
 
+/// A record to be written in a folder of its own.
+fn created() -> (tempfile::TempDir, std::path::PathBuf, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.acklab");
+    let store = Store::create(&path, &header()).unwrap();
+    (folder, path, store)
+}
+
 fn given(error: Error) -> String {
     match &error {
         Error::Mistakes(mistakes) => mistakes[0].to_string(),
@@ -243,9 +183,7 @@ fn given(error: Error) -> String {
 
 #[test]
 fn what_was_kept_is_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r.acklab");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (folder, path, mut store) = created();
     assert!(
         !path.exists() && !store.is_on_disk(),
         "no record before a measurement"
@@ -287,9 +225,7 @@ fn what_was_kept_is_read_back() {
 
 #[test]
 fn cells_join_a_record_that_is_being_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.join(&[cell(2)]).unwrap();
     store.append(&measurement(0, 2)).unwrap();
     store.join(&[]).unwrap();
@@ -313,9 +249,7 @@ fn cells_join_a_record_that_is_being_written() {
 /// A mode's trials of one fault were one row; older still, a mode had one at most.
 #[test]
 fn a_series_of_an_older_record_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.append(&measurement(0, 0)).unwrap();
     drop(store);
     let older = r#"DROP TABLE trial;
@@ -343,9 +277,7 @@ fn a_series_of_an_older_record_is_read() {
 /// What a trial found is there whatever becomes of the next, and of the program.
 #[test]
 fn each_trial_is_in_the_record_as_it_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     for number in 1..=8 {
         let one = Series {
             durability: Durability::STRICT,
@@ -373,9 +305,7 @@ fn a_run_without_a_measurement_leaves_no_file() {
 
 #[test]
 fn columns_and_views_answer_sql() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     store.append(&measurement(0, 0)).unwrap();
     let connection = Connection::open(&path).unwrap();
     let number = |sql: &str| -> f64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
@@ -428,9 +358,7 @@ fn the_same_measurement_twice_is_refused() {
 
 #[test]
 fn a_figure_that_is_no_number_never_reaches_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     let mut bad = measurement(0, 0);
     bad.host_busy = f64::NAN;
     assert!(store.append(&bad).is_err());
@@ -439,9 +367,7 @@ fn a_figure_that_is_no_number_never_reaches_the_file() {
 
 #[test]
 fn a_damaged_histogram_is_refused_and_a_cell_that_is_not_there_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (_folder, path, mut store) = created();
     let mut bad = measurement(0, 0);
     bad.latency_us = "nonsense!".into();
     assert!(store.append(&bad).is_err() && !path.exists());
@@ -494,9 +420,7 @@ fn what_is_no_record_is_a_mistake_that_names_the_file() {
 
 #[test]
 fn a_cut_off_copy_is_a_mistake() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r");
-    let mut store = Store::create(&path, &header()).unwrap();
+    let (folder, path, mut store) = created();
     for round in 0..20 {
         store.append(&measurement(round, 0)).unwrap();
     }

@@ -99,15 +99,7 @@ impl Target for Scripted {
 
     fn header(&mut self, order: &Order) -> Result<Header> {
         self.step("header")?;
-        let host = Host {
-            kernel: String::new(),
-            cpu_model: String::new(),
-            cpus: 1,
-            memory_bytes: 1,
-            fsync_us_p50: 1.0,
-            link_floor_us_p50: 1.0,
-        };
-        Ok(order.header(self.unix_ms(), host))
+        Ok(order.header(self.unix_ms(), Host::default()))
     }
 
     fn begin_round(&mut self) -> Result<()> {

@@ -1,12 +1,10 @@
 //! `mode = "endpoint"`: a row of somebody else's servers, and what a study of them cannot ask.
 
-use std::collections::BTreeMap;
-
 use super::walk::{Node, ReadFile, Table};
 use crate::study::endpoint::{
     Address, DATABASE_PREFIX, EndpointSpec, Tls, is_database_name, without_password,
 };
-use crate::study::{Mode, ModeSpec, Variables};
+use crate::study::{Mode, ModeSpec};
 
 /// The mode's name.
 pub const ENDPOINT: &str = "endpoint";
@@ -45,19 +43,10 @@ pub fn read(table: &Table<'_>, read_file: &ReadFile<'_>, label: Option<&str>) ->
         server: ENDPOINT.to_owned(),
         mode: Mode::Endpoint,
         nodes: 1 + u32::try_from(endpoint.replicas.len()).unwrap_or(0),
-        appliers: 0,
         // What it writes there is known when it is asked, if at all.
         binary_log: true,
-        spread: false,
-        front: None,
-        memory_bytes: None,
-        baseline: None,
-        variables: Variables::new(),
-        node_variables: BTreeMap::new(),
-        tls: None,
-        price_usd_per_hour: None,
-        varied: None,
         endpoint: Some(endpoint),
+        ..ModeSpec::default()
     }
 }
 

@@ -381,5 +381,13 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
     ))
 }
 
+/// A study for tests: of servers of [`super::capabilities::sample`], and without files.
+#[cfg(test)]
+pub fn sample(text: &str) -> Study {
+    let no_file = |_: &str| Err("no files here".to_owned());
+    let study = parse(text, "study.toml", &super::capabilities::sample(), &no_file);
+    study.unwrap_or_else(|error| panic!("{error}"))
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,9 @@ use super::*;
 use crate::error::Error;
 use crate::study::capabilities;
 use crate::study::workload::{MysqlslapLoad, Parameter, SysbenchLoad, Workload};
-use crate::study::{Consistency, ModeSpec, WaitPoint, builtin, builtin_names};
+use crate::study::{
+    Consistency, Distances, ModeSpec, Network, Sweep, Variables, WaitPoint, builtin, builtin_names,
+};
 
 fn read(text: &str) -> Result<Study> {
     let read_file = |name: &str| match name {
@@ -115,28 +117,6 @@ fn an_article_is_one_that_is_known() {
 }
 
 #[test]
-fn the_full_study_has_every_row() {
-    let study = meant(builtin("compare-full").unwrap());
-    let labels: Vec<&str> = study.modes.iter().map(|spec| spec.label.as_str()).collect();
-    assert_snapshot!(labels.join("\n"), @r#"
-    mysql single
-    mysql single no binlog
-    mysql async
-    mysql semisync
-    mysql semisync 2/2
-    mysql semisync AFTER_COMMIT
-    mysql group
-    mysql group AFTER
-    mysql group-multi
-    mariadb single
-    mariadb async
-    mariadb semisync
-    mariadb galera
-    mariadb galera no binlog
-    "#);
-}
-
-#[test]
 fn what_is_left_out_has_a_default() {
     let study = meant(&with_top(""));
     assert_eq!(
@@ -172,7 +152,6 @@ fn modes_have_defaults_of_their_own() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines)] // One long text.
 fn every_key_is_understood() {
     let study = meant(
         r#"
@@ -223,171 +202,97 @@ fn every_key_is_understood() {
         rtt = ["1ms"]
         "#,
     );
-    insta::assert_debug_snapshot!(study, @r#"
-    Study {
-        name: "own",
-        title: "my own",
-        article: Some(
-            "clouds-2015",
-        ),
+    check_every_key(&study);
+}
+
+fn check_every_key(study: &Study) {
+    let mut study = study.clone();
+    let text = |text: &str| text.to_owned();
+    let variables = |all: &[(&str, &str)]| -> Variables {
+        all.iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect()
+    };
+    let (sweep, modes) = (study.sweeps.remove(0), std::mem::take(&mut study.modes));
+    let expected = Study {
+        name: text("own"),
+        title: text("my own"),
+        article: Some(text("clouds-2015")),
         seed: 11,
         rounds: 5,
-        warmup: 1s,
-        measure: 3s,
-        sites: [
-            "a",
-            "b",
-            "c",
-            "d",
-        ],
+        warmup: Duration::from_secs(1),
+        measure: Duration::from_secs(3),
+        sites: ["a", "b", "c", "d"].map(str::to_owned).into(),
         network: Network {
-            rtt_within_site: 100µs,
-            jitter: 50µs,
+            rtt_within_site: Duration::from_micros(100),
+            jitter: Duration::from_micros(50),
             loss: 0.005,
-            rate_bits_per_s: Some(
-                25000000,
-            ),
+            rate_bits_per_s: Some(25_000_000),
         },
         tls: true,
-        my_cnf: Some(
-            "[mysqld]\n",
-        ),
-        images: None,
-        power_cuts: 0,
-        power_cut_modes: [],
-        faults: [],
-        handshakes: false,
-        modes: [
-            ModeSpec {
-                label: "two of three",
-                server: "mysql",
-                mode: Semisync {
-                    wait_for: 2,
-                    wait_point: AfterCommit,
-                    timeout: 3s,
-                },
-                nodes: 4,
-                appliers: 8,
-                binary_log: true,
-                spread: false,
-                front: None,
-                memory_bytes: None,
-                baseline: Some(
-                    "plain",
-                ),
-                variables: {
-                    "innodb_doublewrite": "OFF",
-                    "innodb_flush_neighbors": "1",
-                },
-                node_variables: {
-                    "b": {
-                        "innodb_io_capacity": "400",
-                    },
-                },
-                tls: None,
-                price_usd_per_hour: None,
-                varied: None,
-                endpoint: None,
+        my_cnf: Some(text("[mysqld]\n")),
+        ..Study::default()
+    };
+    assert_eq!(study, expected);
+    let plain = ModeSpec {
+        label: text("plain"),
+        server: text("mysql"),
+        nodes: 1,
+        appliers: 4,
+        binary_log: true,
+        ..ModeSpec::default()
+    };
+    let semisync = ModeSpec {
+        label: text("two of three"),
+        mode: Mode::Semisync {
+            wait_for: 2,
+            wait_point: WaitPoint::AfterCommit,
+            timeout: Duration::from_secs(3),
+        },
+        nodes: 4,
+        appliers: 8,
+        baseline: Some(text("plain")),
+        variables: variables(&[
+            ("innodb_doublewrite", "OFF"),
+            ("innodb_flush_neighbors", "1"),
+        ]),
+        node_variables: [(text("b"), variables(&[("innodb_io_capacity", "400")]))].into(),
+        ..plain.clone()
+    };
+    assert_eq!(modes, [semisync, plain]);
+    let apart = ["ab", "ac", "ad", "bc", "bd", "cd"].map(|pair| {
+        let (from, to) = pair.split_at(1);
+        (text(from), text(to), Duration::from_millis(1))
+    });
+    let expected = Sweep {
+        workloads: vec![
+            Workload::Sysbench {
+                load: SysbenchLoad::ReadWrite,
+                tables: 4,
+                table_size: 100_000,
+                prepared: false,
             },
-            ModeSpec {
-                label: "plain",
-                server: "mysql",
-                mode: Single,
-                nodes: 1,
-                appliers: 4,
-                binary_log: true,
-                spread: false,
-                front: None,
-                memory_bytes: None,
-                baseline: None,
-                variables: {},
-                node_variables: {},
-                tls: None,
-                price_usd_per_hour: None,
-                varied: None,
-                endpoint: None,
+            Workload::Mysqlslap {
+                load: MysqlslapLoad::Update,
+                int_cols: 1,
+                char_cols: 1,
+                autoincrement: true,
+                write_number: 100,
+                number_of_queries: 1_000,
+                iterations: 1,
+                catch_up: false,
             },
         ],
-        screens: [],
-        sweeps: [
-            Sweep {
-                workloads: [
-                    Sysbench {
-                        load: ReadWrite,
-                        tables: 4,
-                        table_size: 100000,
-                        prepared: false,
-                    },
-                    Mysqlslap {
-                        load: Update,
-                        int_cols: 1,
-                        char_cols: 1,
-                        autoincrement: true,
-                        write_number: 100,
-                        number_of_queries: 1000,
-                        iterations: 1,
-                        catch_up: false,
-                    },
-                ],
-                connections: [
-                    1,
-                    16,
-                ],
-                rates_per_s: [],
-                distances: [
-                    Distances {
-                        label: "1 ms",
-                        pairs: [
-                            (
-                                "a",
-                                "b",
-                                1ms,
-                            ),
-                            (
-                                "a",
-                                "c",
-                                1ms,
-                            ),
-                            (
-                                "a",
-                                "d",
-                                1ms,
-                            ),
-                            (
-                                "b",
-                                "c",
-                                1ms,
-                            ),
-                            (
-                                "b",
-                                "d",
-                                1ms,
-                            ),
-                            (
-                                "c",
-                                "d",
-                                1ms,
-                            ),
-                        ],
-                        jitter: None,
-                        rate_bits_per_s: None,
-                    },
-                ],
-                disks: [],
-                client_sites: [
-                    "a",
-                    "d",
-                ],
-                modes: [],
-                measure: None,
-                rounds: None,
-                watch_after: None,
-            },
-        ],
-        quick: None,
-        is_quick: false,
-    }
-    "#);
+        connections: vec![1, 16],
+        distances: vec![Distances {
+            label: text("1 ms"),
+            pairs: apart.into(),
+            ..Distances::default()
+        }],
+        client_sites: vec![text("a"), text("d")],
+        ..Sweep::default()
+    };
+    assert_eq!(sweep, expected);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn read_here(text: &str) -> Result<Study> {
     parse(text, "study.toml", &capabilities::sample(), &read_file)
 }
 
-fn told(text: &str) -> String {
+fn mistakes_here(text: &str) -> String {
     read_here(text).expect_err("mistakes").to_string()
 }
 
@@ -77,17 +77,17 @@ fn an_endpoint_can_say_more() {
 fn passwords_are_refused_and_not_shown() {
     let url = "writer = \"mysql://me:s3cret@db\"\nreplicas = \"mysql://r:s3cret@c\"\n";
     for key in ["password", "pwd"] {
-        let text = told(&with(&format!("{url}{key} = \"s3cret\"\n")));
+        let text = mistakes_here(&with(&format!("{url}{key} = \"s3cret\"\n")));
         assert!(!text.contains("s3cret"), "{text}");
         assert_eq!(text.matches("password_file").count(), 3, "{text}");
     }
-    assert_snapshot!(told(&with("writer = \"mysql://me:s3cret@db\"\n")), @"study.toml:3: mode[1].writer: given mysql://me:…@db; holds a password, which would be kept in the record and seen by others: leave it out, and give it in a file (password_file), in the environment (ACKLAB_PASSWORD), or when asked on a terminal");
+    assert_snapshot!(mistakes_here(&with("writer = \"mysql://me:s3cret@db\"\n")), @"study.toml:3: mode[1].writer: given mysql://me:…@db; holds a password, which would be kept in the record and seen by others: leave it out, and give it in a file (password_file), in the environment (ACKLAB_PASSWORD), or when asked on a terminal");
 }
 
 #[test]
 fn mistakes_about_endpoints_are_named() {
-    let wrong = |lines: &str| told(&with(&format!("{URL}{lines}")));
-    assert_snapshot!(told(&with("")), @"study.toml:1: mode[1].writer: is missing; a URL must be given: mysql://USER@HOST:PORT");
+    let wrong = |lines: &str| mistakes_here(&with(&format!("{URL}{lines}")));
+    assert_snapshot!(mistakes_here(&with("")), @"study.toml:1: mode[1].writer: is missing; a URL must be given: mysql://USER@HOST:PORT");
     assert_snapshot!(wrong("ca = \"no.pem\"\n"), @r#"study.toml:4: mode[1].ca: given "no.pem"; must be a file that can be read: No such file or directory"#);
     assert_snapshot!(wrong("ca = \"key.pem\"\n"), @r#"study.toml:4: mode[1].ca: given "key.pem"; holds no certificate in PEM form"#);
     assert_snapshot!(wrong("tls = \"off\"\nca = \"ca.pem\"\n"), @r#"study.toml:5: mode[1].ca: given "ca.pem"; verifies nothing with tls = "off""#);
@@ -102,7 +102,7 @@ fn what_only_labs_have_is_refused() {
          watch_after = \"2s\"\n",
         with(URL)
     );
-    let text = told(&text);
+    let text = mistakes_here(&text);
     for key in [
         "sites",
         "tls",
@@ -146,6 +146,6 @@ fn the_manuals_endpoint_is_without_mistakes() {
 
 #[test]
 fn endpoints_and_labs_do_not_mix() {
-    let text = told(&format!("{SINGLE}{}", with(URL)));
+    let text = mistakes_here(&format!("{SINGLE}{}", with(URL)));
     assert!(text.contains("a study is either of endpoints or of servers that acklab starts"));
 }
