@@ -1,7 +1,6 @@
 //! What a mode and its settings promise of acknowledged commits, fault by fault.
 
-use serde::{Deserialize, Serialize};
-
+use super::summary::{Promise, Reason};
 use crate::study::fault::{Cause, Durability, Fault, Scope};
 use crate::study::{Mode, ModeSpec, WhenShort, nodes};
 
@@ -14,49 +13,6 @@ pub struct Terms {
     /// As the servers say that they are set.
     pub durability: Durability,
     pub has_binary_log: bool,
-}
-
-/// Whether each acknowledged commit must be there after a fault, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
-    pub is_given: bool,
-    /// It holds only for as long as the server, or its volume, has not gone on alone.
-    pub unless_alone: bool,
-    pub reason: Reason,
-}
-
-/// Why a promise is given, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reason {
-    HandedOver,
-    NotHandedOver,
-    Flushed,
-    NotFlushed,
-    ReceivedElsewhere,
-    NotReceivedElsewhere,
-    HeldByAllNodes,
-    HeldElsewhere,
-    HeldInOneSite,
-    NotBuilt,
-}
-
-impl Reason {
-    /// In a sentence after "promised:" or "not promised:".
-    pub fn words(self) -> &'static str {
-        match self {
-            Reason::HandedOver => "each commit is handed to the operating system first",
-            Reason::NotHandedOver => "with flush_log 0 a commit can be in the server's memory only",
-            Reason::Flushed => "each commit is flushed first, in both logs where there are two",
-            Reason::NotFlushed => "not every commit is flushed first, in both logs",
-            Reason::ReceivedElsewhere => "a replica in another site has received each commit",
-            Reason::NotReceivedElsewhere => "no replica in another site need have received it",
-            Reason::HeldByAllNodes => "all nodes have received each commit",
-            Reason::HeldElsewhere => "a copy in another site holds what is flushed",
-            Reason::HeldInOneSite => "the copies in one site alone may hold what is flushed",
-            Reason::NotBuilt => "what takes over from such a mode is not built",
-        }
-    }
 }
 
 impl Terms {

@@ -2,96 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use super::audit::{Audit, Promised, in_flight, judge};
-use super::promise::{Promise, Terms, promise};
+use super::promise::{Terms, promise};
+use super::summary::Promise;
+pub use super::summary::toll::{Toll, Verdict};
 use crate::record::trial::{Alone, Bite, Series, Trial};
-use crate::study::fault::{Cause, Durability, Fault};
+use crate::study::fault::{Cause, Fault};
 
 /// Fewer acknowledged transactions than these in a series show too little to call a promise kept.
 pub const ACKNOWLEDGED_MIN: usize = 1_000;
-
-/// What came of a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    Kept,
-    Broken,
-    /// Mode and settings promise nothing for this fault, and something was lost;
-    LostNoPromise,
-    /// or nothing was.
-    NoneLostNoPromise,
-    /// [`Toll::missing`] says what was missing to know.
-    Undecided,
-}
-
-impl Verdict {
-    /// What tables say.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Kept => "kept",
-            Verdict::Broken => "BROKEN",
-            Verdict::LostNoPromise => "lost, no promise",
-            Verdict::NoneLostNoPromise => "none lost, no promise",
-            Verdict::Undecided => "undecided",
-        }
-    }
-}
-
-/// A series, judged. Counts of transactions, where nothing else is said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Toll {
-    #[serde(flatten)]
-    pub durability: Durability,
-    pub fault: Fault,
-    /// Trials.
-    pub cuts: usize,
-    /// In trials after which something could be read, or the server refused to start.
-    pub acknowledged: usize,
-    /// Acknowledged and missing.
-    pub lost: usize,
-    /// Of these, acknowledged while a promise was given.
-    pub lost_promised: usize,
-    /// Trials.
-    pub cuts_with_loss: usize,
-    /// Where none was lost: the share of such faults that may take something all the same, at most,
-    /// with 95 % confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials).
-    pub loss_share_max: Option<f64>,
-    /// Trials after which the server itself refused to start: nothing of it could be read.
-    pub no_start: usize,
-    /// What it said then, one for each such trial.
-    pub refusals: Vec<String>,
-    /// Why nothing could be read after others, which is not the server's doing or not known to be:
-    /// what was acknowledged in them is in no count.
-    pub unread: Vec<String>,
-    /// Acknowledged and missing, though another that was begun after that is present. `None` in a
-    /// record without times.
-    pub holes: Option<usize>,
-    /// Never answered and present: innocent.
-    pub recovered: usize,
-    /// Present though refused or never sent, or read and later gone.
-    pub phantom: usize,
-    /// In the table after recovery, and not in the binary log: replicas would never get them.
-    /// `None` without a binary log of whole rows.
-    pub only_in_table: Option<usize>,
-    /// In the binary log after recovery, and not in the table: only replicas would have them.
-    pub only_in_log: Option<usize>,
-    /// Of a lost source: on another replica, and not on the one that takes its place.
-    pub only_elsewhere: usize,
-    /// On their way when the fault came.
-    pub in_flight: usize,
-    /// Trials in which the source, or the volume, had gone on alone before its power went.
-    pub cuts_alone: usize,
-    /// Writes to 4 KiB blocks that the disks lost.
-    pub dropped_writes: u64,
-    /// From the server's start until it accepted connections: the longest.
-    pub recovery_s_max: f64,
-    pub promise: Promise,
-    /// What was missing to decide.
-    pub missing: Vec<String>,
-    pub verdict: Verdict,
-}
 
 /// A trial, judged.
 struct Judged<'t> {
@@ -304,7 +223,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::record::trial::{Outcomes, Timed};
-    use crate::study::fault::{Leaves, Scope};
+    use crate::study::fault::{Durability, Leaves, Scope};
     use crate::study::{Ack, Mode, WaitPoint, WhenShort};
 
     const STRICT: Durability = Durability::STRICT;

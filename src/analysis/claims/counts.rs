@@ -1,8 +1,7 @@
 //! Verdicts by counts of what ends of servers cost.
 
 use super::verdict::{Outcome, Verdict};
-use crate::analysis::promise::Reason;
-use crate::analysis::summary::ModeToll;
+use crate::analysis::summary::{ModeToll, Reason};
 use crate::study::articles::{Counted, Loss, Trials};
 
 /// What can happen is shown by having seen it once in `some`, and never in `none`. Not to have seen

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::select::Material;
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::effects::{Effect, Effects};
 use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
+pub use crate::analysis::summary::claims::Figure;
 use crate::analysis::summary::{CellSummary, LagSummary, Value};
 use crate::analysis::timeline::Dips;
 use crate::plan::Axis;
@@ -20,17 +19,6 @@ use crate::study::articles::Quantity;
 const GAPS: usize = 4;
 /// The share of all gaps that must be such.
 const REGULAR_SHARE: f64 = 0.8;
-
-/// A figure that a claim is judged by, with the range that its intervals allow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
-    pub what: String,
-    /// `commits per round trip`, or `times`.
-    pub unit: String,
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
 
 impl Figure {
     /// `None` without a range.
@@ -209,8 +197,8 @@ fn most_per_minute(dips: &Dips) -> f64 {
     f64::from((dips.count + rounds) * 60) / f64::from(dips.watched_s.max(1))
 }
 
-/// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone: the
-/// root of a count scatters by a half, whatever the count. `None` without commits.
+/// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone:
+/// the root of a count scatters by a half, whatever the count. `None` without commits.
 fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
     let commits = cell.throughput_per_s?.median * cell.measure_s * f64::from(cell.rounds);
     let errors = cell.errors.of(number) as f64;

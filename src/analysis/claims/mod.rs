@@ -12,55 +12,13 @@ mod tell;
 mod unseen;
 mod verdict;
 
-use serde::{Deserialize, Serialize};
-
+pub use crate::analysis::summary::claims::{
+    Article, Claim, Figure, Grid, GridRow, PublishedFigure, Verdict,
+};
 use crate::study::articles;
-pub use figure::Figure;
 pub use select::Material;
 use select::Points;
-pub use table::{Grid, GridRow};
 use verdict::Outcome;
-pub use verdict::Verdict;
-
-/// An article whose question a study asks again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Article {
-    /// What studies call it.
-    pub key: String,
-    pub title: String,
-    /// What it ran on, what it was loaded with, and what its figures are.
-    pub servers: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    pub measure: String,
-    /// To be shown, never to be compared.
-    pub figures: Vec<PublishedFigure>,
-    /// The article's own tables, with what was measured here.
-    #[serde(default)]
-    pub tables: Vec<Grid>,
-    /// What it could not see, from the measurements made here. Whole sentences.
-    #[serde(default)]
-    pub unseen: Vec<String>,
-}
-
-/// A figure of another machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PublishedFigure {
-    pub name: String,
-    pub value: String,
-}
-
-/// One claim and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
-    /// In the article's words, or nearly so.
-    pub claim: String,
-    pub verdict: Verdict,
-    /// What was measured here.
-    pub figures: Vec<Figure>,
-    /// Why these figures say so, or what is missing to say anything.
-    pub reason: String,
-}
 
 /// An article and its claims, judged by what was measured.
 pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<Claim>) {

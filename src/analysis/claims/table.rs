@@ -1,36 +1,12 @@
 //! An article's table in its own form: what was published, and what was measured here.
 
-use serde::{Deserialize, Serialize};
-
 use super::figure::value;
 use super::select::{Points, distinct};
 use super::tell;
 use crate::analysis::summary::Value;
+use crate::analysis::summary::claims::{Grid, GridRow};
 use crate::plan::Axis;
 use crate::study::articles::{Article, Row, Table};
-
-/// A table of figures of one unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Grid {
-    pub title: String,
-    /// `s`, `commits/s`…; what the ends of a range are, if they are no interval.
-    pub unit: String,
-    pub columns: Vec<String>,
-    pub rows: Vec<GridRow>,
-}
-
-/// One row; where both were given, the published one stands below the one measured here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GridRow {
-    pub name: String,
-    /// Of another machine, shown and never compared: what the article's figures are called.
-    pub published: Option<String>,
-    /// One for each column.
-    pub figures: Vec<Option<Value>>,
-    /// What the figures leave to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-}
 
 /// The table, if there is anything measured in it.
 pub fn grid(points: Points, table: &Table) -> Option<Grid> {

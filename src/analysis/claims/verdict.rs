@@ -1,23 +1,7 @@
 //! What a repeat says of a claim, and how verdicts of many make one.
 
-use serde::{Deserialize, Serialize};
-
-use super::figure::Figure;
+pub use crate::analysis::summary::claims::{Figure, Verdict};
 use crate::study::articles::{self, Across, Bounds};
-
-/// What a repeat says of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    Confirmed,
-    Contradicted,
-    /// Shown by intervals to hold at one point and to fail at another.
-    Depends,
-    /// More of the same would decide it.
-    Undecided,
-    /// It needs a server or a service that the study does not have.
-    Untestable,
-}
 
 use Verdict::{Confirmed, Contradicted, Depends, Undecided, Untestable};
 

@@ -4,18 +4,18 @@
 mod after;
 mod anatomy;
 mod cell;
+pub mod claims;
 mod dips;
 mod effects;
 mod estimate;
 mod ladder;
 mod lag;
-mod toll;
+pub mod toll;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::claims::{Article, Claim};
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
@@ -24,12 +24,13 @@ pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
     ReplicaCpu, Traffic,
 };
+use claims::{Article, Claim};
 pub use dips::Dips;
 pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
-pub use toll::ModeToll;
+pub use toll::{ModeToll, Promise, Reason, Toll};
 
 pub use crate::plan::{Axis, Point, Rest};
 
