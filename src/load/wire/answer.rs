@@ -297,7 +297,7 @@ mod tests {
             }
             assert_eq!(answer.feed(&bytes[..cut]), None, "cut at {cut}");
             let ended = answer.feed(&bytes[cut..]).expect("a whole answer");
-            assert_eq!(*seen.get_or_insert(ended.clone()), ended, "cut at {cut}");
+            assert_eq!(*seen.get_or_insert(ended), ended, "cut at {cut}");
         }
         seen.unwrap()
     }

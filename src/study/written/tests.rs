@@ -205,14 +205,12 @@ fn every_key_is_understood() {
     check_every_key(&study);
 }
 
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
 fn check_every_key(study: &Study) {
     let mut study = study.clone();
-    let text = |text: &str| text.to_owned();
-    let variables = |all: &[(&str, &str)]| -> Variables {
-        all.iter()
-            .map(|(name, value)| (text(name), text(value)))
-            .collect()
-    };
     let (sweep, modes) = (study.sweeps.remove(0), std::mem::take(&mut study.modes));
     let expected = Study {
         name: text("own"),
@@ -234,6 +232,17 @@ fn check_every_key(study: &Study) {
         ..Study::default()
     };
     assert_eq!(study, expected);
+    check_every_key_of_modes(&modes);
+    check_every_key_of_a_sweep(&sweep);
+}
+
+fn check_every_key_of_modes(modes: &[ModeSpec]) {
+    let variables = |all: &[(&str, &str)]| -> Variables {
+        let pairs = all.iter();
+        pairs
+            .map(|(name, value)| (text(name), text(value)))
+            .collect()
+    };
     let plain = ModeSpec {
         label: text("plain"),
         server: text("mysql"),
@@ -260,6 +269,9 @@ fn check_every_key(study: &Study) {
         ..plain.clone()
     };
     assert_eq!(modes, [semisync, plain]);
+}
+
+fn check_every_key_of_a_sweep(sweep: &Sweep) {
     let apart = ["ab", "ac", "ad", "bc", "bd", "cd"].map(|pair| {
         let (from, to) = pair.split_at(1);
         (text(from), text(to), Duration::from_millis(1))
@@ -292,7 +304,7 @@ fn check_every_key(study: &Study) {
         client_sites: vec![text("a"), text("d")],
         ..Sweep::default()
     };
-    assert_eq!(sweep, expected);
+    assert_eq!(*sweep, expected);
 }
 
 #[test]
