@@ -14,7 +14,7 @@ use crate::plan::Axis;
 use crate::record::Flag;
 use crate::study::articles::Quantity;
 
-/// Dips at random moments make so many gaps of about a minute in fewer than one of 400 cells, at
+/// Dips at random moments make so many gaps of about a minute in fewer than one of 200 cells, at
 /// any number of dips; a test counts it.
 const GAPS: usize = 4;
 /// The share of all gaps that must be such.
