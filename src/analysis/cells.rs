@@ -145,7 +145,6 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         peer_at_ack: terms::peer_at_ack(spec),
         client_site: cell.client_site.clone(),
         workload: workload(&point),
-        workload_in_full: at_its_rate(&point, point.workload.label_in_full()),
         connections: cell.connections,
         offered_per_s: cell.rate_per_s,
         distances: cell.distances.label.clone(),
@@ -163,10 +162,7 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
 
 /// What tables call a point's load: `update_index`, `update_index at 500/s`.
 pub fn workload(point: &Point) -> String {
-    at_its_rate(point, point.workload.label())
-}
-
-fn at_its_rate(point: &Point, label: String) -> String {
+    let label = point.workload.label();
     match point.rate_per_s {
         Some(rate_per_s) => format!("{label} at {rate_per_s}/s"),
         None => label,

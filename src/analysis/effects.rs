@@ -49,6 +49,8 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
     let cells: Vec<usize> = (0..screen.runs.len()).map(beside).collect::<Option<_>>()?;
     let per = terms::per(&point.workload);
     let rounds = rounds(record, &cells, per);
+    let mut rows = header.study.modes.iter();
+    let row = rows.position(|spec| spec.label == screen.of)?;
     Some(Effects {
         label: screen.of.clone(),
         client_site: point.client_site.clone(),
@@ -63,7 +65,7 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
         factors: factors(record, screen, &cells),
         main: effects(screen, &rounds, 1),
         interactions: effects(screen, &rounds, 2),
-        point,
+        point: Point { row, ..point },
     })
 }
 

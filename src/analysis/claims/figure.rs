@@ -212,7 +212,8 @@ fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
 /// `None` where no two gain, or another effect hides in theirs.
 fn gains_together(cell: &CellSummary, all: &[Effects]) -> Option<Value> {
     let is_of_row = |effects: &&Effects| {
-        effects.rounds > 0 && (&effects.label, &effects.workload) == (&cell.label, &cell.workload)
+        let is_same = |axis| effects.point.is_same_in(&cell.point, axis);
+        effects.rounds > 0 && is_same(Axis::Row) && is_same(Axis::Workload)
     };
     let effects = all.iter().find(is_of_row)?;
     let median = |effect: &Effect| effect.ratio.map_or(1.0, |ratio| ratio.median);
@@ -220,8 +221,14 @@ fn gains_together(cell: &CellSummary, all: &[Effects]) -> Option<Value> {
     let mut gains: Vec<&Effect> = effects.main.iter().filter(gains).collect();
     gains.sort_by(|one, other| median(other).total_cmp(&median(one)));
     let two = gains.get(..2)?;
-    let is_of_two =
-        |pair: &&Effect| pair.aliases.is_empty() && two.iter().all(|one| pair.of.contains(&one.of));
+    let is_of_two = |pair: &&Effect| {
+        let holds = |one: &&Effect| {
+            one.factors
+                .iter()
+                .all(|factor| pair.factors.contains(factor))
+        };
+        pair.aliases.is_empty() && two.iter().all(holds)
+    };
     let pair = effects.interactions.iter().find(is_of_two)?;
     pair.ratio.map(Value::from)
 }
@@ -273,5 +280,36 @@ fn single(value: f64) -> Value {
         value,
         low: None,
         high: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::example::screened;
+    use crate::analysis::summarise;
+    use crate::plan::Point;
+
+    /// a and b hinder each other there, so that b and e are the two that gain most.
+    #[test]
+    fn the_two_that_gain_most_are_told_together_and_of_their_own_row() {
+        let effects = summarise(&screened(16)).effects;
+        let of_row = |row| {
+            let cell = CellSummary {
+                point: Point {
+                    row,
+                    ..effects[0].point.clone()
+                },
+                ..CellSummary::default()
+            };
+            gains_together(&cell, &effects).map(|value| value.value)
+        };
+        let mut pairs = effects[0].interactions.iter();
+        let pair = pairs
+            .find(|pair| pair.of == "be")
+            .and_then(|pair| pair.ratio);
+        let row = effects[0].point.row;
+        assert_eq!(of_row(row), Some(pair.expect("its ratio").median));
+        assert_eq!(of_row(row + 1), None);
     }
 }

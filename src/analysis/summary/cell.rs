@@ -143,10 +143,6 @@ pub struct CellSummary {
     /// part of the JSON, which has its values under their own names.
     #[serde(skip)]
     pub point: Point,
-    /// The workload with all that may tell it from another of the same name; no part of the JSON,
-    /// which has the `id`.
-    #[serde(skip)]
-    pub workload_in_full: String,
     /// What each round came to, of all figures that have an interval, and of latency.
     #[serde(default)]
     pub by_round: ByRound,

@@ -26,7 +26,7 @@ pub struct Effects {
     pub factors: Vec<Factor>,
     pub main: Vec<Effect>,
     pub interactions: Vec<Effect>,
-    /// The point of its first run; no part of the JSON, which has its values by name.
+    /// The point of the row that is varied; no part of the JSON, which has its values by name.
     #[serde(skip)]
     pub point: Point,
 }
