@@ -240,6 +240,56 @@ fn lab_disk_without_power_gives_errors_and_lets_go() {
     });
 }
 
+/// Writes blocks until the disk fails: when the last that went well was begun, and when the first
+/// that did not was seen.
+fn write_until_it_fails(file: &File) -> (Instant, Instant) {
+    let mut begun = Instant::now();
+    loop {
+        let now = Instant::now();
+        let block = Block([3; BLOCK_BYTES]).0;
+        match file.write_all_at(&block, 0).and_then(|()| file.sync_data()) {
+            Ok(()) => begun = now,
+            Err(_) => return (begun, Instant::now()),
+        }
+    }
+}
+
+/// Were they told one after the other, one would take writes when another is seen to fail: later
+/// than it says of itself.
+#[test]
+fn lab_disk_power_goes_from_all_disks_at_one_moment() {
+    on_mounts_of_our_own(|folder| {
+        let volumes = ["one", "two", "three"].map(|name| {
+            let folder = folder.join(name);
+            fs::create_dir(&folder).unwrap();
+            start(spec(&folder, Disk::default())).expect("a volume")
+        });
+        let files = volumes
+            .each_ref()
+            .map(|volume| direct(&volume.mount_point().join("file")));
+        files.iter().for_each(|file| write_block(file, 1));
+        let mut late_us = Vec::new();
+        let seen = thread::scope(|scope| {
+            let writers = files
+                .each_ref()
+                .map(|file| scope.spawn(|| write_until_it_fails(file)));
+            late_us = Volume::freeze_all(&volumes.each_ref()).unwrap();
+            writers.map(|writer| writer.join().expect("a writer"))
+        });
+        assert_eq!(late_us.len(), volumes.len());
+        for (late_us, (last_begun, _)) in late_us.iter().zip(seen) {
+            for (_, first_failed) in seen {
+                let latest = first_failed + Duration::from_micros(late_us + 1);
+                assert!(last_begun <= latest, "{:?} too late", last_begun - latest);
+            }
+        }
+        drop(files);
+        volumes.iter().for_each(|volume| {
+            volume.cut_power(PowerCut::DropAll).unwrap();
+        });
+    });
+}
+
 /// Whether another thread of this process waits uninterruptibly, as for a disk.
 pub fn is_waiting<T>(thread: &thread::JoinHandle<T>) -> bool {
     assert!(!thread.is_finished());
