@@ -31,7 +31,7 @@ use crate::record::store::Record;
 use crate::record::trial::Series;
 use crate::study::articles;
 use promise::Terms;
-use summary::{CellSummary, LabSummary, ModeToll, Overridden};
+use summary::{CellSummary, LabSummary, ModeSeries, Overridden};
 
 /// Servers of one mode that take more without load are remarked on: idle ones take a tenth of it.
 const IDLE_CPUS_MAX: f64 = 0.2;
@@ -45,12 +45,12 @@ pub fn summarise(record: &Record) -> Summary {
     let study = &header.study;
     let cells = cells::summarise(record);
     let ladders = ladder::ladders(&cells);
-    let tolls = tolls(record);
+    let series = series(record);
     let anatomy = anatomy::summarise(record);
     let effects = effects::summarise(record);
     let material = claims::Material {
         cells: &cells,
-        tolls: &tolls,
+        series: &series,
         effects: &effects,
         is_quick: study.is_quick,
     };
@@ -90,7 +90,7 @@ pub fn summarise(record: &Record) -> Summary {
         anatomy,
         effects,
         ladders,
-        tolls,
+        series,
         article,
         claims: claims.unwrap_or_default(),
     }
@@ -119,20 +119,20 @@ fn busy_while_idle(cells: &[CellSummary]) -> Option<String> {
 }
 
 /// Of each mode and fault.
-pub fn tolls(record: &Record) -> Vec<ModeToll> {
+pub fn series(record: &Record) -> Vec<ModeSeries> {
     let sites = &record.header.study.sites;
-    let toll = |mode: usize, series: &Series| {
+    let of_mode_and_fault = |mode: usize, series: &Series| {
         let spec = &record.header.study.modes[mode];
-        ModeToll {
+        ModeSeries {
             label: spec.label.clone(),
             server: spec.server.clone(),
             mode: spec.mode.name().to_owned(),
-            toll: trial::toll(series, &Terms::of(spec, sites, series.durability)),
+            series: trial::summarize(series, &Terms::of(spec, sites, series.durability)),
         }
     };
     let of_mode = |(mode, all): (&usize, &Vec<Series>)| {
-        let tolls = all.iter().map(|series| toll(*mode, series));
-        tolls.collect::<Vec<ModeToll>>()
+        let all = all.iter().map(|series| of_mode_and_fault(*mode, series));
+        all.collect::<Vec<ModeSeries>>()
     };
     record.series.iter().flat_map(of_mode).collect()
 }

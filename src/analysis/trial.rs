@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::audit::{Audit, Promised, in_flight, judge};
 use super::promise::{Terms, promise};
 use super::summary::Promise;
-pub use super::summary::toll::{Toll, Verdict};
+pub use super::summary::series::{SeriesSummary, Verdict};
 use crate::record::trial::{Alone, Bite, Series, Trial};
 use crate::study::fault::{Cause, Fault};
 
@@ -20,7 +20,7 @@ struct Judged<'t> {
 }
 
 /// Judges a series by what its terms promise for its fault.
-pub fn toll(series: &Series, terms: &Terms) -> Toll {
+pub fn summarize(series: &Series, terms: &Terms) -> SeriesSummary {
     let promise = promise(terms, series.fault);
     let judged: Vec<Judged> = (series.trials.iter())
         .map(|trial| Judged {
@@ -44,14 +44,14 @@ pub fn toll(series: &Series, terms: &Terms) -> Toll {
     };
     let refusals = texts(|trial| trial.refused.as_ref());
     let lost = sum(|audit| audit.lost);
-    let mut toll = Toll {
+    let mut summary = SeriesSummary {
         durability: series.durability,
         fault: series.fault,
-        cuts: series.trials.len(),
+        trials: series.trials.len(),
         acknowledged: sum(|audit| audit.acknowledged),
         lost,
         lost_promised: sum(|audit| audit.lost_promised),
-        cuts_with_loss: audits.iter().filter(|audit| audit.lost > 0).count(),
+        trials_with_loss: audits.iter().filter(|audit| audit.lost > 0).count(),
         loss_share_max: (lost == 0).then(|| share_max(audits.len())).flatten(),
         no_start: refusals.len(),
         refusals,
@@ -67,20 +67,20 @@ pub fn toll(series: &Series, terms: &Terms) -> Toll {
             .map(|trial| trial.elsewhere.len())
             .sum(),
         in_flight: judged.iter().map(Judged::in_flight).sum(),
-        cuts_alone: judged.iter().filter(|one| one.went_alone()).count(),
+        trials_alone: judged.iter().filter(|one| one.went_alone()).count(),
         dropped_writes: series.trials.iter().map(|trial| trial.dropped_writes).sum(),
         recovery_s_max: recoveries.fold(0.0, f64::max),
         promise,
         missing: vec![],
         verdict: Verdict::Undecided,
     };
-    toll.missing = missing(&toll, &judged);
+    summary.missing = missing(&summary, &judged);
     let are_apart = series
         .trials
         .iter()
         .any(|trial| trial.bite.is_some() && is_apart(trial));
-    toll.verdict = toll.verdict(are_apart);
-    toll
+    summary.verdict = summary.verdict(are_apart);
+    summary
 }
 
 /// The upper end of the exact 95 % interval of a share of which none was seen in `n` (one-sided).
@@ -144,20 +144,20 @@ fn has_bitten(bite: &Bite, fault: Fault) -> bool {
 }
 
 /// What would have to be known besides. Of a promise more than where none is given.
-fn missing(toll: &Toll, judged: &[Judged]) -> Vec<String> {
+fn missing(summary: &SeriesSummary, judged: &[Judged]) -> Vec<String> {
     let all = judged.len();
     let count =
         |is_so: &dyn Fn(&Trial) -> bool| judged.iter().filter(|one| is_so(one.trial)).count();
     let of_trials = |count: usize, what: &str| {
         (count > 0).then(|| format!("in {count} of {all} trials {what}"))
     };
-    let has_bitten = |trial: &Trial| trial.bite.map(|bite| has_bitten(&bite, toll.fault));
-    let unknown_alone = toll.promise.unless_alone && toll.promise.is_given;
-    let (acknowledged, least) = (toll.acknowledged, ACKNOWLEDGED_MIN);
+    let has_bitten = |trial: &Trial| trial.bite.map(|bite| has_bitten(&bite, summary.fault));
+    let unknown_alone = summary.promise.unless_alone && summary.promise.is_given;
+    let (acknowledged, least) = (summary.acknowledged, ACKNOWLEDGED_MIN);
     let always = [
         (all == 0).then(|| "no trial came to its end".to_owned()),
         (all > 0 && acknowledged == 0).then(|| "nothing was acknowledged".to_owned()),
-        of_trials(toll.unread.len(), "nothing could be read"),
+        of_trials(summary.unread.len(), "nothing could be read"),
         of_trials(
             count(&|trial| has_bitten(trial).is_none()),
             "it was not recorded whether the fault befell what it was meant to",
@@ -174,7 +174,7 @@ fn missing(toll: &Toll, judged: &[Judged]) -> Vec<String> {
     let of_promise = [
         (0 < acknowledged && acknowledged < least)
             .then(|| format!("{acknowledged} were acknowledged, of at least {least}")),
-        (acknowledged > 0 && toll.in_flight == 0)
+        (acknowledged > 0 && summary.in_flight == 0)
             .then(|| "nothing was on its way when the fault came".to_owned()),
         of_trials(
             count(&|trial| trial.log_unread.is_some()),
@@ -186,12 +186,12 @@ fn missing(toll: &Toll, judged: &[Judged]) -> Vec<String> {
              that was read",
         ),
     ];
-    let is_promised = toll.is_promised();
+    let is_promised = summary.is_promised();
     let of_promise = of_promise.into_iter().filter(|_| is_promised);
     always.into_iter().chain(of_promise).flatten().collect()
 }
 
-impl Toll {
+impl SeriesSummary {
     /// Commits in which table and binary log disagree.
     pub fn apart(&self) -> Option<usize> {
         Some(self.only_in_table? + self.only_in_log?)
@@ -199,7 +199,7 @@ impl Toll {
 
     /// A mode that has gone on alone promises nothing any more.
     fn is_promised(&self) -> bool {
-        self.promise.is_given && self.cuts_alone == 0
+        self.promise.is_given && self.trials_alone == 0
     }
 
     /// No settings allow what nobody sent, nor that what was read is gone, nor that the server
@@ -307,27 +307,30 @@ pub(crate) mod tests {
     }
 
     fn verdict(series: &Series, terms: &Terms) -> Verdict {
-        toll(series, terms).verdict
+        summarize(series, terms).verdict
     }
 
     /// A kept promise, but for this.
-    fn but_for(change: impl Fn(&mut Trial)) -> Toll {
+    fn but_for(change: impl Fn(&mut Trial)) -> SeriesSummary {
         let mut series = without_loss(STRICT, power_cut());
         change(&mut series.trials[1]);
-        toll(&series, &single(STRICT))
+        summarize(&series, &single(STRICT))
     }
 
     #[test]
     fn losses_are_summed_up() {
-        let toll = toll(&lossy(LOOSE, power_cut()), &single(LOOSE));
-        assert_eq!((toll.cuts, toll.cuts_with_loss), (2, 1));
-        assert_eq!((toll.acknowledged, toll.lost), (1_200, 2));
-        assert_eq!((toll.lost_promised, toll.holes), (0, Some(2)));
-        assert_eq!((toll.recovered, toll.phantom), (0, 0));
-        assert_eq!((toll.only_in_table, toll.only_in_log), (Some(0), Some(1)));
-        assert_eq!((toll.dropped_writes, toll.recovery_s_max), (40, 1.5));
-        assert_eq!((toll.in_flight, toll.loss_share_max), (2, None));
-        assert_eq!(toll.verdict, Verdict::LostNoPromise);
+        let summary = summarize(&lossy(LOOSE, power_cut()), &single(LOOSE));
+        assert_eq!((summary.trials, summary.trials_with_loss), (2, 1));
+        assert_eq!((summary.acknowledged, summary.lost), (1_200, 2));
+        assert_eq!((summary.lost_promised, summary.holes), (0, Some(2)));
+        assert_eq!((summary.recovered, summary.phantom), (0, 0));
+        assert_eq!(
+            (summary.only_in_table, summary.only_in_log),
+            (Some(0), Some(1))
+        );
+        assert_eq!((summary.dropped_writes, summary.recovery_s_max), (40, 1.5));
+        assert_eq!((summary.in_flight, summary.loss_share_max), (2, None));
+        assert_eq!(summary.verdict, Verdict::LostNoPromise);
     }
 
     #[test]
@@ -357,17 +360,17 @@ pub(crate) mod tests {
     fn a_series_without_a_trial_or_an_acknowledgement_is_undecided() {
         let mut series = without_loss(STRICT, power_cut());
         series.trials.clear();
-        let none = toll(&series, &single(STRICT));
+        let none = summarize(&series, &single(STRICT));
         assert_eq!(none.verdict, Verdict::Undecided);
         assert_eq!(none.missing, ["no trial came to its end"]);
         series.trials = vec![Trial {
             bite: Some(bitten()),
             ..Trial::default()
         }];
-        let none = toll(&series, &single(STRICT));
+        let none = summarize(&series, &single(STRICT));
         assert_eq!(none.verdict, Verdict::Undecided);
         assert_eq!(none.missing, ["nothing was acknowledged"]);
-        let loose = toll(&series, &single(LOOSE));
+        let loose = summarize(&series, &single(LOOSE));
         assert_eq!(loose.verdict, Verdict::Undecided, "nor without a promise");
     }
 
@@ -397,10 +400,10 @@ pub(crate) mod tests {
             },
         ];
         for bite in bites {
-            let toll = but_for(|trial| trial.bite = Some(bite));
-            assert_eq!(toll.verdict, Verdict::Undecided, "{bite:?}");
+            let summary = but_for(|trial| trial.bite = Some(bite));
+            assert_eq!(summary.verdict, Verdict::Undecided, "{bite:?}");
             let text = "in 1 of 2 trials the fault was not seen to befall all that it was meant to";
-            assert_eq!(toll.missing, [text]);
+            assert_eq!(summary.missing, [text]);
         }
         let of_server = Bite {
             disks: 0,
@@ -420,7 +423,7 @@ pub(crate) mod tests {
     fn too_few_acknowledged_or_none_in_flight_is_undecided() {
         let mut few = without_loss(STRICT, power_cut());
         few.trials.pop();
-        let few = toll(&few, &single(STRICT));
+        let few = summarize(&few, &single(STRICT));
         assert_eq!(few.verdict, Verdict::Undecided);
         assert_eq!(few.missing, ["600 were acknowledged, of at least 1000"]);
         let mut quiet = without_loss(STRICT, power_cut());
@@ -428,7 +431,7 @@ pub(crate) mod tests {
             .trials
             .iter_mut()
             .for_each(|trial| trial.outcomes.unanswered.clear());
-        let quiet = toll(&quiet, &single(STRICT));
+        let quiet = summarize(&quiet, &single(STRICT));
         assert_eq!(quiet.verdict, Verdict::Undecided);
         assert_eq!(
             quiet.missing,
@@ -451,10 +454,13 @@ pub(crate) mod tests {
             trial.present.clear();
             trial.logged = None;
             trial.unread = Some("could not start: no connection after 120 s".to_owned());
-            let toll = toll(&series, &single(durability));
-            assert_eq!(toll.verdict, Verdict::Undecided);
-            assert_eq!((toll.acknowledged, toll.lost, toll.no_start), (600, 0, 0));
-            assert!(toll.missing[0].contains("in 1 of 2 trials nothing could be read"));
+            let summary = summarize(&series, &single(durability));
+            assert_eq!(summary.verdict, Verdict::Undecided);
+            assert_eq!(
+                (summary.acknowledged, summary.lost, summary.no_start),
+                (600, 0, 0)
+            );
+            assert!(summary.missing[0].contains("in 1 of 2 trials nothing could be read"));
         }
     }
 
@@ -464,10 +470,10 @@ pub(crate) mod tests {
         series.trials[1].present.clear();
         series.trials[1].logged = None;
         series.trials[1].refused = Some("a page is corrupted".to_owned());
-        let toll = toll(&series, &single(LOOSE));
-        assert_eq!((toll.no_start, toll.lost), (1, 600));
-        assert_eq!(toll.refusals, ["a page is corrupted"]);
-        assert_eq!(toll.verdict, Verdict::Broken);
+        let summary = summarize(&series, &single(LOOSE));
+        assert_eq!((summary.no_start, summary.lost), (1, 600));
+        assert_eq!(summary.refusals, ["a page is corrupted"]);
+        assert_eq!(summary.verdict, Verdict::Broken);
     }
 
     #[test]
@@ -477,8 +483,8 @@ pub(crate) mod tests {
         let mut gone = without_loss(LOOSE, power_cut());
         gone.trials[1].vanished = [7].into();
         for series in [sent_by_nobody, gone] {
-            let toll = toll(&series, &single(LOOSE));
-            assert_eq!((toll.phantom, toll.verdict), (1, Verdict::Broken));
+            let summary = summarize(&series, &single(LOOSE));
+            assert_eq!((summary.phantom, summary.verdict), (1, Verdict::Broken));
         }
     }
 
@@ -503,7 +509,7 @@ pub(crate) mod tests {
         series.trials[1].logged = Some(BTreeSet::new());
         assert_eq!(verdict(&series, &single(STRICT)), Verdict::Broken);
         series.trials[1].bite = None;
-        let old = toll(&series, &single(STRICT));
+        let old = summarize(&series, &single(STRICT));
         assert_eq!(old.verdict, Verdict::Undecided);
         assert!(
             old.missing

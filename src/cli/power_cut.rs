@@ -10,7 +10,7 @@ use super::measure::{
     capabilities, fetch_missing, format, print_kept, record_path, run_in_sandbox,
 };
 use super::needs::{need_disks, need_root, need_tun};
-use crate::analysis::tolls;
+use crate::analysis::series;
 use crate::analysis::trial::Verdict;
 use crate::error::{Mistake, Result};
 use crate::lab::servers::{Cache, Catalogue};
@@ -230,8 +230,8 @@ pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
 
 /// The exit code of the worst of all verdicts.
 fn worst_verdict(record: &Record) -> u8 {
-    let tolls = tolls(record);
-    let is_any = |verdict| tolls.iter().any(|of| of.toll.verdict == verdict);
+    let series = series(record);
+    let is_any = |verdict| series.iter().any(|of| of.series.verdict == verdict);
     match (is_any(Verdict::Broken), is_any(Verdict::Undecided)) {
         (true, _) => BROKEN,
         (_, true) => UNDECIDED,

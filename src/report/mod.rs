@@ -38,7 +38,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));
-    blocks.extend(trial::of_study(&summary.tolls));
+    blocks.extend(trial::of_study(&summary.series));
     blocks.extend(article::blocks(summary));
     blocks.extend(ends::foot(summary));
     blocks

@@ -170,7 +170,7 @@ fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -
     let mut summary = example();
     let material = crate::analysis::claims::Material {
         cells,
-        tolls: &[],
+        series: &[],
         effects: &[],
         is_quick: false,
     };

@@ -9,9 +9,9 @@ use super::entry::Entry;
 use super::format::Format;
 use super::numbers::digits;
 use super::page::{self, Block, Table};
-use crate::analysis::summary::ModeToll;
-use crate::analysis::trial::{ACKNOWLEDGED_MIN, Toll, Verdict, share_max};
-use crate::analysis::{mode_settings, tolls};
+use crate::analysis::summary::ModeSeries;
+use crate::analysis::trial::{ACKNOWLEDGED_MIN, SeriesSummary, Verdict, share_max};
+use crate::analysis::{mode_settings, series};
 use crate::record::Header;
 use crate::record::store::Record;
 use crate::study::fault::Durability;
@@ -34,7 +34,7 @@ pub struct TrialPage {
     pub cut: String,
     /// Whether all trials that were asked for came to their end.
     pub finished: bool,
-    pub tolls: Vec<Toll>,
+    pub series: Vec<SeriesSummary>,
     /// The words that the program was started with.
     pub command_line: Vec<String>,
 }
@@ -48,8 +48,8 @@ impl TrialPage {
         if !header.cells.is_empty() || study.is_of_endpoints() {
             return None;
         }
-        let tolls: Vec<Toll> = tolls(record).into_iter().map(|of| of.toll).collect();
-        let leaves = tolls.iter().find_map(|toll| toll.fault.leaves());
+        let series: Vec<SeriesSummary> = series(record).into_iter().map(|of| of.series).collect();
+        let leaves = series.iter().find_map(|summary| summary.fault.leaves());
         Some(TrialPage {
             server: server_and_version(header, &spec.server),
             mode: spec.mode.name().to_owned(),
@@ -58,7 +58,7 @@ impl TrialPage {
             seed: study.seed,
             cut: leaves.map_or_else(String::new, |leaves| leaves.name().to_owned()),
             finished: record.finished,
-            tolls,
+            series,
             command_line: header.command_line.clone(),
         })
     }
@@ -100,9 +100,9 @@ fn blocks(trial: &TrialPage) -> Vec<Block> {
         Block::Title("What is left of acknowledged commits".to_owned()),
         Block::Lines(vec![about]),
         Block::Space,
-        Block::Table(table(&trial.tolls)),
+        Block::Table(table(&trial.series)),
         Block::Space,
-        Block::Notes(notes(&of_settings(&trial.tolls))),
+        Block::Notes(notes(&of_settings(&trial.series))),
         Block::Space,
         Block::Lines(vec![again]),
     ]
@@ -127,20 +127,20 @@ fn server(trial: &TrialPage) -> String {
 }
 
 /// The same in a study's report: by mode.
-pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
-    if tolls.is_empty() {
+pub fn of_study(series: &[ModeSeries]) -> Vec<Block> {
+    if series.is_empty() {
         return vec![];
     }
     let names = [("mode", true), ("fault", true)];
-    let row = |of: &ModeToll| {
-        let named = vec![of.label[..].into(), of.toll.fault.label().into()];
-        with_figures(named, &of.toll, false)
+    let row = |of: &ModeSeries| {
+        let named = vec![of.label[..].into(), of.series.fault.label().into()];
+        with_figures(named, &of.series, false)
     };
     let mut table = Table::new(&with_titles(&names, false));
-    table.rows = tolls.iter().map(row).collect();
-    let named: Vec<Named> = tolls
+    table.rows = series.iter().map(row).collect();
+    let named: Vec<Named> = series
         .iter()
-        .map(|of| (of.label.clone(), &of.toll))
+        .map(|of| (of.label.clone(), &of.series))
         .collect();
     vec![
         Block::Heading("What is left of acknowledged commits when power is lost".to_owned()),
@@ -153,10 +153,10 @@ pub fn of_study(tolls: &[ModeToll]) -> Vec<Block> {
 /// that were never answered and are there stand on a trial's own page.
 fn with_titles<'t>(names: &[(&'t str, bool)], has_recovered: bool) -> Vec<(&'t str, bool)> {
     let counts = [
-        "cuts",
+        "trials",
         "acknow-\nledged",
         "lost",
-        "cuts with\na loss",
+        "trials with\na loss",
         "no\nstart",
     ];
     let recovered = has_recovered.then_some("reco-\nvered");
@@ -168,39 +168,39 @@ fn with_titles<'t>(names: &[(&'t str, bool)], has_recovered: bool) -> Vec<(&'t s
 }
 
 /// The row below these titles.
-fn with_figures(mut row: Vec<Entry>, toll: &Toll, has_recovered: bool) -> Vec<Entry> {
+fn with_figures(mut row: Vec<Entry>, summary: &SeriesSummary, has_recovered: bool) -> Vec<Entry> {
     let counts = [
-        toll.cuts,
-        toll.acknowledged,
-        toll.lost,
-        toll.cuts_with_loss,
-        toll.no_start,
+        summary.trials,
+        summary.acknowledged,
+        summary.lost,
+        summary.trials_with_loss,
+        summary.no_start,
     ];
-    let recovered = has_recovered.then_some(toll.recovered);
-    let counts = counts.into_iter().chain(recovered).chain([toll.phantom]);
+    let recovered = has_recovered.then_some(summary.recovered);
+    let counts = counts.into_iter().chain(recovered).chain([summary.phantom]);
     row.extend(counts.map(Entry::count));
-    row.extend([toll.only_in_table, toll.only_in_log].map(count));
-    row.push(toll.verdict.word().into());
+    row.extend([summary.only_in_table, summary.only_in_log].map(count));
+    row.push(summary.verdict.word().into());
     row
 }
 
-fn table(tolls: &[Toll]) -> Table {
+fn table(series: &[SeriesSummary]) -> Table {
     let names = [
         ("flush_\nlog", true),
         ("sync_\nbinlog", true),
         ("fault", true),
     ];
-    let row = |toll: &Toll| {
+    let row = |summary: &SeriesSummary| {
         let Durability {
             flush_log,
             sync_binlog,
-        } = toll.durability;
+        } = summary.durability;
         let settings = [flush_log, sync_binlog].map(|value| value.to_string().into());
-        let fault = Entry::from(toll.fault.label());
-        with_figures(settings.into_iter().chain([fault]).collect(), toll, true)
+        let fault = Entry::from(summary.fault.label());
+        with_figures(settings.into_iter().chain([fault]).collect(), summary, true)
     };
     let mut table = Table::new(&with_titles(&names, true));
-    table.rows = tolls.iter().map(row).collect();
+    table.rows = series.iter().map(row).collect();
     table
 }
 
@@ -209,16 +209,19 @@ fn count(of: Option<usize>) -> Entry {
 }
 
 /// A series, and what its servers are called.
-type Named<'t> = (String, &'t Toll);
+type Named<'t> = (String, &'t SeriesSummary);
 
-fn of_settings(tolls: &[Toll]) -> Vec<Named<'_>> {
-    let named = |toll: &'_ Toll| toll.durability.label();
-    tolls.iter().map(|toll| (named(toll), toll)).collect()
+fn of_settings(series: &[SeriesSummary]) -> Vec<Named<'_>> {
+    let named = |summary: &'_ SeriesSummary| summary.durability.label();
+    series
+        .iter()
+        .map(|summary| (named(summary), summary))
+        .collect()
 }
 
-fn notes(tolls: &[Named]) -> Vec<String> {
+fn notes(series: &[Named]) -> Vec<String> {
     let mut notes: Vec<String> = [
-        "counts of commits, but for cuts; flush_log is innodb_flush_log_at_trx_commit",
+        "counts of commits, but for trials; flush_log is innodb_flush_log_at_trx_commit",
         "lost: acknowledged, and not in the table after recovery; recovered: never answered, and \
          there; phantom: there though refused or never sent, or there once and gone later",
         "no start: the server refuses to start on what is left of its data; what was acknowledged \
@@ -231,23 +234,23 @@ fn notes(tolls: &[Named]) -> Vec<String> {
         "kept takes {ACKNOWLEDGED_MIN} acknowledged, some on their way when the fault came, and \
          each fault seen to befall what it was meant to; no promise: mode and settings give none"
     ));
-    let longest = tolls.iter().map(|(_, toll)| toll.recovery_s_max);
+    let longest = series.iter().map(|(_, summary)| summary.recovery_s_max);
     let longest_s = digits(longest.fold(0.0, f64::max), 1);
     notes.push(format!("the longest recovery took {longest_s} s"));
-    notes.extend(bounds(tolls));
-    notes.extend(tolls.iter().filter_map(doubt_or_breach));
-    let unread = tolls.iter().flat_map(|(_, toll)| &toll.unread);
+    notes.extend(bounds(series));
+    notes.extend(series.iter().filter_map(doubt_or_breach));
+    let unread = series.iter().flat_map(|(_, summary)| &summary.unread);
     notes.extend(unread.map(|why| format!("nothing could be read: {why}")));
-    let refusals = tolls.iter().flat_map(|(_, toll)| &toll.refusals);
+    let refusals = series.iter().flat_map(|(_, summary)| &summary.refusals);
     notes.extend(refusals.map(|refusal| format!("no start: {refusal}")));
     notes
 }
 
 /// What "none lost" says of each number of trials.
-fn bounds(tolls: &[Named]) -> Vec<String> {
-    let tolls = tolls.iter().map(|(_, toll)| toll);
-    let without_loss = tolls.filter(|toll| toll.loss_share_max.is_some());
-    let counts = without_loss.map(|toll| toll.cuts - toll.unread.len());
+fn bounds(series: &[Named]) -> Vec<String> {
+    let series = series.iter().map(|(_, summary)| summary);
+    let without_loss = series.filter(|summary| summary.loss_share_max.is_some());
+    let counts = without_loss.map(|summary| summary.trials - summary.unread.len());
     let bound = |n: usize| {
         let percent = digits(share_max(n)? * 100.0, 1);
         Some(format!(
@@ -259,42 +262,42 @@ fn bounds(tolls: &[Named]) -> Vec<String> {
     counts.into_iter().filter_map(bound).collect()
 }
 
-fn doubt_or_breach((name, toll): &Named) -> Option<String> {
-    let fault = toll.fault.label();
-    match toll.verdict {
+fn doubt_or_breach((name, summary): &Named) -> Option<String> {
+    let fault = summary.fault.label();
+    match summary.verdict {
         Verdict::Broken => Some(format!(
             "BROKEN: {name} does not keep at a {fault} what it promises ({})",
-            breach(toll)
+            breach(summary)
         )),
         Verdict::Undecided => {
-            let missing = toll.missing.join("; ");
+            let missing = summary.missing.join("; ");
             Some(format!("undecided: {name}, {fault}: {missing}"))
         }
-        _ if toll.cuts_alone > 0 => Some(format!(
+        _ if summary.trials_alone > 0 => Some(format!(
             "{name}, {fault}: in {} of {} trials it had gone on alone before its power went, and \
              promised nothing any more",
-            toll.cuts_alone, toll.cuts
+            summary.trials_alone, summary.trials
         )),
         _ => None,
     }
 }
 
 /// What was promised; of what no settings allow, that.
-fn breach(toll: &Toll) -> &'static str {
-    if toll.phantom > 0 {
+fn breach(summary: &SeriesSummary) -> &'static str {
+    if summary.phantom > 0 {
         "nobody may show what was never sent, or lose what was read"
-    } else if toll.no_start > 0 {
+    } else if summary.no_start > 0 {
         "a server has to come up on its own data"
     } else {
-        toll.promise.reason.words()
+        summary.promise.reason.words()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::trial::summarize;
     use crate::analysis::trial::tests::{lossy, single, without_loss};
-    use crate::analysis::trial::toll;
     use crate::study::fault::{Fault, Leaves, Scope};
 
     fn example() -> TrialPage {
@@ -321,8 +324,8 @@ mod tests {
             seed: 1,
             cut: "drop-all".to_owned(),
             finished: true,
-            tolls: (series.iter())
-                .map(|series| toll(series, &single(series.durability)))
+            series: (series.iter())
+                .map(|series| summarize(series, &single(series.durability)))
                 .collect(),
             command_line: ["acklab", "power-cut", "--mode", "quorum"]
                 .map(String::from)
@@ -341,13 +344,13 @@ mod tests {
     fn json_of_a_trial_has_every_count() {
         let text = render(&example(), Format::Json);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let first = &json["tolls"][0];
+        let first = &json["series"][0];
         assert_eq!(
             (&first["flush_log"], &first["lost"]),
             (&2.into(), &2.into())
         );
-        let verdicts = json["tolls"].as_array().unwrap().iter();
-        let verdicts: Vec<_> = verdicts.map(|toll| toll["verdict"].clone()).collect();
+        let verdicts = json["series"].as_array().unwrap().iter();
+        let verdicts: Vec<_> = verdicts.map(|summary| summary["verdict"].clone()).collect();
         let expected = [
             "lost-no-promise",
             "kept",
@@ -357,7 +360,7 @@ mod tests {
             "undecided",
         ];
         assert_eq!(verdicts, expected);
-        assert_eq!(json["tolls"][1]["fault"]["cause"], "kill");
+        assert_eq!(json["series"][1]["fault"]["cause"], "kill");
         assert_eq!(first["promise"]["reason"], "not-flushed");
     }
 }

@@ -50,12 +50,12 @@ impl Trial {
     }
 
     fn count(&self, flush_log: u64, is_cut: bool, what: &str) -> u64 {
-        let tolls = self.0["tolls"].as_array().expect("tolls");
-        let is_it = |toll: &&Value| {
-            toll["flush_log"] == flush_log && (toll["fault"]["cause"] != "kill") == is_cut
+        let series = self.0["series"].as_array().expect("series");
+        let is_it = |series: &&Value| {
+            series["flush_log"] == flush_log && (series["fault"]["cause"] != "kill") == is_cut
         };
-        let toll = tolls.iter().find(is_it).expect("a toll");
-        toll[what].as_u64().unwrap_or_else(|| panic!("{toll}"))
+        let series = series.iter().find(is_it).expect("a series");
+        series[what].as_u64().unwrap_or_else(|| panic!("{series}"))
     }
 }
 
@@ -71,7 +71,7 @@ fn commits_left(server: &str) {
                 count("lost"),
                 count("recovered"),
             );
-            assert_eq!(count("cuts").to_string(), cuts());
+            assert_eq!(count("trials").to_string(), cuts());
             assert!(count("acknowledged") > 100);
             assert_eq!(count("phantom"), 0);
             // Only what was not flushed before the client was told can be lost.
@@ -213,21 +213,21 @@ fn lab_power_images_without_room_are_refused() {
 fn site_losses(ground: &Ground, mode: &[&str]) -> Value {
     let strict = ["--flush-log", "1", "--sync-binlog", "1"];
     let trial = Trial::of(ground, SLOW_CUTS, &[mode, &strict].concat());
-    let toll = trial.0["tolls"][0].clone();
-    let count = |what: &str| toll[what].as_u64().expect("a count");
+    let series = trial.0["series"][0].clone();
+    let count = |what: &str| series[what].as_u64().expect("a count");
     eprintln!(
         "{}: {} acknowledged, {} lost",
         mode.join(" "),
         count("acknowledged"),
         count("lost")
     );
-    assert_eq!(toll["fault"]["scope"], "site", "{toll:#}");
+    assert_eq!(series["fault"]["scope"], "site", "{series:#}");
     assert!(
         count("acknowledged") > 20 && count("in_flight") > 0,
-        "{toll:#}"
+        "{series:#}"
     );
-    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{toll:#}");
-    toll
+    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{series:#}");
+    series
 }
 
 /// A copy elsewhere takes over, with all that was acknowledged.
@@ -235,9 +235,9 @@ fn site_losses(ground: &Ground, mode: &[&str]) -> Value {
 fn lab_power_site_lost_under_a_mirror_or_a_quorum_takes_nothing_acknowledged() {
     on_ground("lost sites", |ground| {
         for mode in [&["--mode", "mirror"][..], &["--mode", "quorum"]] {
-            let toll = site_losses(ground, mode);
-            assert_eq!(toll["lost"], 0, "{toll:#}");
-            assert_eq!(toll["verdict"], "kept", "{toll:#}");
+            let series = site_losses(ground, mode);
+            assert_eq!(series["lost"], 0, "{series:#}");
+            assert_eq!(series["verdict"], "kept", "{series:#}");
         }
     });
 }
@@ -246,9 +246,9 @@ fn lab_power_site_lost_under_a_mirror_or_a_quorum_takes_nothing_acknowledged() {
 #[test]
 fn lab_power_site_lost_with_too_small_a_quorum_takes_what_was_acknowledged() {
     on_ground("lost sites", |ground| {
-        let toll = site_losses(ground, &["--mode", "quorum", "--write-quorum", "2"]);
-        assert!(toll["lost"].as_u64() > Some(0), "{toll:#}");
-        assert_eq!(toll["verdict"], "lost-no-promise", "{toll:#}");
+        let series = site_losses(ground, &["--mode", "quorum", "--write-quorum", "2"]);
+        assert!(series["lost"].as_u64() > Some(0), "{series:#}");
+        assert_eq!(series["verdict"], "lost-no-promise", "{series:#}");
     });
 }
 
@@ -261,39 +261,39 @@ fn lab_power_source_lost_under_semisync_takes_nothing_acknowledged_and_under_asy
         for (mode, is_kept) in [("semisync", true), ("async", false)] {
             let words = [&["--mode", mode][..], &loose].concat();
             let trial = Trial::of(ground, SLOW_CUTS, &words);
-            let toll = &trial.0["tolls"][0];
-            let count = |what: &str| toll[what].as_u64().expect("a count");
+            let series = &trial.0["series"][0];
+            let count = |what: &str| series[what].as_u64().expect("a count");
             eprintln!(
                 "{mode}: {} acknowledged, {} lost",
                 count("acknowledged"),
                 count("lost")
             );
-            assert_eq!(toll["fault"]["scope"], "site", "{toll:#}");
+            assert_eq!(series["fault"]["scope"], "site", "{series:#}");
             assert!(
                 count("acknowledged") > 20 && count("phantom") == 0,
-                "{toll:#}"
+                "{series:#}"
             );
-            assert_eq!(count("lost") == 0, is_kept, "{toll:#}");
+            assert_eq!(count("lost") == 0, is_kept, "{series:#}");
             let verdict = if is_kept { "kept" } else { "lost-no-promise" };
-            assert_eq!(toll["verdict"], verdict, "{toll:#}");
+            assert_eq!(series["verdict"], verdict, "{series:#}");
         }
     });
 }
 
 /// The row of a cluster's loss of that kind, and how many acknowledged commits are lost.
-fn cluster_toll(trial: &Trial, scope: &str) -> (Value, u64) {
-    let tolls = trial.0["tolls"].as_array().expect("tolls");
-    let is_it = |toll: &&Value| toll["fault"]["scope"] == scope;
-    let toll = tolls.iter().find(is_it).expect("a toll").clone();
-    let count = |what: &str| toll[what].as_u64().expect("a count");
+fn cluster_series(trial: &Trial, scope: &str) -> (Value, u64) {
+    let series = trial.0["series"].as_array().expect("series");
+    let is_it = |series: &&Value| series["fault"]["scope"] == scope;
+    let series = series.iter().find(is_it).expect("a series").clone();
+    let count = |what: &str| series[what].as_u64().expect("a count");
     let (acknowledged, lost) = (count("acknowledged"), count("lost"));
     let dropped = count("dropped_writes");
     eprintln!(
         "galera, {scope}: {acknowledged} acknowledged, {lost} lost, {dropped} writes dropped"
     );
-    assert!(acknowledged > 20, "{toll:#}");
-    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{toll:#}");
-    (toll, lost)
+    assert!(acknowledged > 20, "{series:#}");
+    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{series:#}");
+    (series, lost)
 }
 
 /// What one node acknowledged the others have, though nobody has flushed it. With all of them it
@@ -304,16 +304,16 @@ fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush(
         let mode = ["--server", "mariadb", "--mode", "galera"];
         let loose = ["--flush-log", "2", "--sync-binlog", "0"];
         let trial = Trial::of(ground, SLOW_CUTS, &[mode, loose].concat());
-        let (one, lost) = cluster_toll(&trial, "node");
+        let (one, lost) = cluster_series(&trial, "node");
         assert_eq!((&one["verdict"], lost), (&"kept".into(), 0), "{one:#}");
-        let (all, lost) = cluster_toll(&trial, "all");
+        let (all, lost) = cluster_series(&trial, "all");
         assert!(lost > 0, "{all:#}");
         assert_eq!(all["verdict"], "lost-no-promise", "{all:#}");
         let strict = ["--flush-log", "1", "--sync-binlog", "1"];
         let chosen = ["--fault", "cluster-loss"];
         let words = [&mode[..], &strict, &chosen].concat();
         let trial = Trial::of(ground, SLOW_CUTS, &words);
-        let (all, lost) = cluster_toll(&trial, "all");
+        let (all, lost) = cluster_series(&trial, "all");
         assert_eq!((&all["verdict"], lost), (&"kept".into(), 0), "{all:#}");
     });
 }
@@ -341,11 +341,11 @@ fn lab_power_compressed_binary_log_is_read() {
         ground.run(&["run", study, "--record", "r.acklab"]).good();
         ground.nothing_left();
         let report = ground.json("r.acklab");
-        let toll = &report["tolls"][0];
-        assert_eq!(toll["cuts"], 4, "{toll:#}");
-        let apart = (&toll["only_in_table"], &toll["only_in_log"]);
-        assert_eq!(apart, (&0.into(), &0.into()), "{toll:#}");
-        assert_eq!(toll["verdict"], "kept", "{toll:#}");
+        let series = &report["series"][0];
+        assert_eq!(series["trials"], 4, "{series:#}");
+        let apart = (&series["only_in_table"], &series["only_in_log"]);
+        assert_eq!(apart, (&0.into(), &0.into()), "{series:#}");
+        assert_eq!(series["verdict"], "kept", "{series:#}");
     });
 }
 

@@ -1,24 +1,24 @@
 //! Verdicts by counts of what ends of servers cost.
 
 use super::verdict::{Outcome, Verdict};
-use crate::analysis::summary::{ModeToll, Reason};
+use crate::analysis::summary::{ModeSeries, Reason};
 use crate::study::articles::{Counted, Loss, Trials};
 
 /// What can happen is shown by having seen it once in `some`, and never in `none`. Not to have seen
 /// it shows nothing: the moments were drawn.
-pub fn seen(tolls: &[ModeToll], counted: &Counted) -> Outcome {
+pub fn seen(series: &[ModeSeries], counted: &Counted) -> Outcome {
     let what = counted.what;
-    let of = |trials: &Trials| -> Vec<&ModeToll> {
-        let is_it = |of: &&ModeToll| is_among(trials, of) && count(what, of).is_some();
-        tolls.iter().filter(is_it).collect()
+    let of = |trials: &Trials| -> Vec<&ModeSeries> {
+        let is_it = |of: &&ModeSeries| is_among(trials, of) && count(what, of).is_some();
+        series.iter().filter(is_it).collect()
     };
     let (none, some) = (of(&counted.none), of(&counted.some));
-    let sum = |of: &[&ModeToll]| of.iter().filter_map(|of| count(what, of)).sum::<usize>();
+    let sum = |of: &[&ModeSeries]| of.iter().filter_map(|of| count(what, of)).sum::<usize>();
     let all = none.iter().chain(&some);
     // Of what was not read nobody knows whether it is lost.
     let unread = all
         .clone()
-        .map(|of| of.toll.no_start + of.toll.unread.len());
+        .map(|of| of.series.no_start + of.series.unread.len());
     let unread: usize = unread.sum();
     let verdict = match (none.len(), some.len()) {
         _ if unread > 0 => Verdict::Undecided,
@@ -52,27 +52,27 @@ fn name(what: Loss) -> &'static str {
 }
 
 /// `group flow control, cluster loss 37 of 4100 in 3`
-fn ended(what: Loss, of: &ModeToll) -> String {
-    let (count, toll) = (count(what, of).unwrap_or(0), &of.toll);
-    let (fault, all, times) = (toll.fault.label(), toll.acknowledged, toll.cuts);
+fn ended(what: Loss, of: &ModeSeries) -> String {
+    let (count, summary) = (count(what, of).unwrap_or(0), &of.series);
+    let (fault, all, times) = (summary.fault.label(), summary.acknowledged, summary.trials);
     format!("{}, {fault} {count} of {all} in {times}", of.label)
 }
 
-fn is_among(asked: &Trials, of: &ModeToll) -> bool {
-    let durability = of.toll.durability;
+fn is_among(asked: &Trials, of: &ModeSeries) -> bool {
+    let durability = of.series.durability;
     let is = |asked: Option<u32>, own: u32| asked.is_none_or(|asked| asked == own);
-    of.toll.acknowledged > 0
+    of.series.acknowledged > 0
         && (asked.mode.is_empty() || asked.mode.contains(&of.mode))
-        && (asked.scope.is_empty() || asked.scope.contains(&of.toll.fault.scope))
+        && (asked.scope.is_empty() || asked.scope.contains(&of.series.fault.scope))
         && is(asked.flush_log, durability.flush_log)
         && is(asked.sync_binlog, durability.sync_binlog)
 }
 
 /// `None` where that end does not tell: logs are compared only where no flush may be missing.
-fn count(what: Loss, of: &ModeToll) -> Option<usize> {
-    let uncovered = of.toll.promise.reason == Reason::HeldInOneSite;
+fn count(what: Loss, of: &ModeSeries) -> Option<usize> {
+    let uncovered = of.series.promise.reason == Reason::HeldInOneSite;
     match what {
-        Loss::Lost => Some(of.toll.lost),
-        Loss::Apart => of.toll.apart().filter(|_| !uncovered),
+        Loss::Lost => Some(of.series.lost),
+        Loss::Apart => of.series.apart().filter(|_| !uncovered),
     }
 }

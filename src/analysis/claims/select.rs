@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use crate::analysis::effects::Effects;
-use crate::analysis::summary::{CellSummary, ModeToll};
+use crate::analysis::summary::{CellSummary, ModeSeries};
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Article, Asked, Selector};
 use crate::study::{Variables, Workload, units};
@@ -12,7 +12,7 @@ use crate::study::{Variables, Workload, units};
 /// What claims are judged by.
 pub struct Material<'a> {
     pub cells: &'a [CellSummary],
-    pub tolls: &'a [ModeToll],
+    pub series: &'a [ModeSeries],
     pub effects: &'a [Effects],
     /// The study's short run, which leaves cells out.
     pub is_quick: bool,

@@ -10,9 +10,9 @@ use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples, group_commit};
 use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
-use crate::analysis::summary::{CellSummary, ModeToll};
+use crate::analysis::summary::{CellSummary, ModeSeries};
 use crate::analysis::timeline::Dips;
-use crate::analysis::trial::toll;
+use crate::analysis::trial::summarize;
 use crate::record::trial::{Series, Trial};
 use crate::study::Mode;
 use crate::study::articles::{
@@ -21,10 +21,10 @@ use crate::study::articles::{
 use crate::study::builtin;
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
 
-fn material<'a>(cells: &'a [CellSummary], tolls: &'a [ModeToll]) -> Material<'a> {
+fn material<'a>(cells: &'a [CellSummary], series: &'a [ModeSeries]) -> Material<'a> {
     Material {
         cells,
-        tolls,
+        series,
         effects: &[],
         is_quick: false,
     }
@@ -98,7 +98,7 @@ proptest! {
 }
 
 /// A series in which so many of a hundred acknowledged commits are lost.
-fn lost(mode: &str, lost: u64, no_start: bool) -> ModeToll {
+fn lost(mode: &str, lost: u64, no_start: bool) -> ModeSeries {
     let mut trial = Trial {
         present: (lost..100).collect(),
         refused: no_start.then(|| "it said nothing".to_owned()),
@@ -116,11 +116,11 @@ fn lost(mode: &str, lost: u64, no_start: bool) -> ModeToll {
         durability: series.durability,
         has_binary_log: true,
     };
-    ModeToll {
+    ModeSeries {
         label: mode.to_owned(),
         server: "mysql".to_owned(),
         mode: mode.to_owned(),
-        toll: toll(&series, &terms),
+        series: summarize(&series, &terms),
     }
 }
 
@@ -135,11 +135,11 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
         none: of("never"),
         some: of("may"),
     };
-    let seen = |tolls: &[ModeToll]| counts::seen(tolls, &counted).verdict;
+    let seen = |series: &[ModeSeries]| counts::seen(series, &counted).verdict;
     let [clean, hurt] = [0, 3].map(|many| lost("never", many, false));
     let [none, some] = [0, 7].map(|many| lost("may", many, false));
     let unread = lost("may", 100, true);
-    for (tolls, verdict) in [
+    for (series, verdict) in [
         (vec![clean.clone(), some.clone()], Confirmed),
         (vec![hurt, some.clone()], Contradicted),
         (vec![clean.clone(), none], Undecided),
@@ -148,7 +148,7 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
         (vec![some], Undecided),
         (vec![], Undecided),
     ] {
-        assert_eq!(seen(&tolls), verdict, "{tolls:?}");
+        assert_eq!(seen(&series), verdict, "{series:?}");
     }
 }
 

@@ -10,7 +10,7 @@ mod effects;
 mod estimate;
 mod ladder;
 mod lag;
-pub mod toll;
+pub mod series;
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
-pub use toll::{ModeToll, Promise, Reason, Toll};
+pub use series::{ModeSeries, Promise, Reason, SeriesSummary};
 
 pub use crate::plan::{Axis, Point, Rest};
 
@@ -76,7 +76,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ladders: Vec<Ladder>,
     /// What was left of acknowledged commits when servers were ended, after the last round.
-    pub tolls: Vec<ModeToll>,
+    pub series: Vec<ModeSeries>,
     /// The article whose question the study asks again, and its claims.
     pub article: Option<Article>,
     pub claims: Vec<Claim>,

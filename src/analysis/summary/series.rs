@@ -6,22 +6,22 @@ use crate::study::fault::{Durability, Fault};
 
 /// What became of one mode's commits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModeToll {
+pub struct ModeSeries {
     pub label: String,
     pub server: String,
     pub mode: String,
     #[serde(flatten)]
-    pub toll: Toll,
+    pub series: SeriesSummary,
 }
 
 /// A series, judged. Counts of transactions, where nothing else is said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Toll {
+pub struct SeriesSummary {
     #[serde(flatten)]
     pub durability: Durability,
     pub fault: Fault,
     /// Trials.
-    pub cuts: usize,
+    pub trials: usize,
     /// In trials after which something could be read, or the server refused to start.
     pub acknowledged: usize,
     /// Acknowledged and missing.
@@ -29,7 +29,7 @@ pub struct Toll {
     /// Of these, acknowledged while a promise was given.
     pub lost_promised: usize,
     /// Trials.
-    pub cuts_with_loss: usize,
+    pub trials_with_loss: usize,
     /// Where none was lost: the share of such faults that may take something all the same, at most,
     /// with 95 % confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials).
     pub loss_share_max: Option<f64>,
@@ -57,7 +57,7 @@ pub struct Toll {
     /// On their way when the fault came.
     pub in_flight: usize,
     /// Trials in which the source, or the volume, had gone on alone before its power went.
-    pub cuts_alone: usize,
+    pub trials_alone: usize,
     /// Writes to 4 KiB blocks that the disks lost.
     pub dropped_writes: u64,
     /// From the server's start until it accepted connections: the longest.
@@ -78,7 +78,7 @@ pub enum Verdict {
     LostNoPromise,
     /// or nothing was.
     NoneLostNoPromise,
-    /// [`Toll::missing`] says what was missing to know.
+    /// [`SeriesSummary::missing`] says what was missing to know.
     Undecided,
 }
 
