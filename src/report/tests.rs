@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{Flag, Iteration, counter};
+use crate::record::{Flag, counter};
 use crate::study::{Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
@@ -133,17 +133,6 @@ fn record_on_disks() -> Record {
 }
 
 #[test]
-fn text_of_a_run_on_disks() {
-    let text = render(&summarise(&record_on_disks()), Format::Text);
-    check_width(&text);
-    // All groups look alike: one, and the anatomy.
-    let second = text.match_indices("update_index, 1 connection").nth(1);
-    let anatomy = text.find("Anatomy of a commit").unwrap();
-    let first = &text[..second.unwrap().0];
-    insta::assert_snapshot!(format!("{first}…\n\n{}", &text[anatomy..]));
-}
-
-#[test]
 fn markdown_of_an_anatomy_with_one_slow_site() {
     use crate::analysis::example::{equal, slow_at};
     let mut example = Example::anatomy();
@@ -220,37 +209,6 @@ fn text_of_what_only_some_cells_have() {
 }
 
 #[test]
-fn csv_knows_no_article() {
-    let mut record = group_commit();
-    let with = render(&summarise(&record), Format::Csv);
-    record.header.study.article = None;
-    assert_eq!(render(&summarise(&record), Format::Csv), with);
-}
-
-#[test]
-fn text_of_mysqlslap_and_of_four_connections() {
-    let example = Example {
-        connections: vec![4],
-        distances: vec![crate::analysis::example::equal(0.25)],
-        ..Example::default()
-    };
-    let mut record = example.record();
-    for measurement in &mut record.measurements {
-        let iteration = Iteration {
-            seconds: 1.5,
-            connect_seconds: 0.03,
-            queries: 1000,
-        };
-        measurement.iterations = vec![iteration; 3];
-    }
-    let text = render(&summarise(&record), Format::Text);
-    check_width(&text);
-    let from = text.find("update_index, 4").unwrap();
-    let to = text.find("How to read").unwrap();
-    insta::assert_snapshot!(&text[from..to]);
-}
-
-#[test]
 fn long_labels_still_fit() {
     let mut example = Example::default();
     for truth in &mut example.truths {
@@ -294,13 +252,6 @@ fn text_of_one_round_of_a_screening_design() {
     assert!(!text.contains("Effects on"), "{text}");
 }
 
-#[test]
-fn json_of_a_screening_design() {
-    let json = render(&summarise(&screened(8)), Format::Json);
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    insta::assert_snapshot!(serde_json::to_string_pretty(&json["effects"]).unwrap());
-}
-
 /// The example's record as a file.
 fn stored(folder: &std::path::Path, record: &Record) -> std::path::PathBuf {
     let path = folder.join("example.acklab");
@@ -309,16 +260,6 @@ fn stored(folder: &std::path::Path, record: &Record) -> std::path::PathBuf {
         store.append(measurement).unwrap();
     }
     path
-}
-
-#[test]
-fn a_stored_record_prints_the_same_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let again = Record::open(&stored(folder.path(), &partial_record())).unwrap();
-    for (_, format) in Format::ALL {
-        let one = render(&summarise(&partial_record()), format);
-        assert_eq!(one, render(&summarise(&again), format));
-    }
 }
 
 const RECORD_DOC: &str = include_str!("../../docs/record.md");
@@ -398,55 +339,6 @@ fn every_key_of_the_json_is_documented() {
             "not in docs/record.md: {key}"
         );
     }
-}
-
-#[test]
-fn offered_rates_have_columns_where_there_are_some() {
-    let csv = |record: &Record| render(&summarise(record), Format::Csv);
-    assert!(!csv(&Example::default().record()).contains("offered_per_s"));
-    let csv = csv(&laddered());
-    let titles = csv.lines().next().unwrap();
-    assert!(
-        titles.contains(",offered_per_s,applied_share_median,"),
-        "{titles}"
-    );
-    let rung = csv.lines().find(|line| line.contains("at 2000/s"));
-    assert!(rung.unwrap().contains(",2000,0."), "{rung:?}");
-    assert!(rung.unwrap().contains(",grows,"), "{rung:?}");
-}
-
-#[test]
-fn a_front_has_a_column_where_there_is_one() {
-    let mut record = Example::default().record();
-    let csv = |record: &Record| render(&summarise(record), Format::Csv);
-    assert!(!csv(&record).contains("front"));
-    let fronted = record.measurements.iter_mut().filter(|m| m.cell == 1);
-    fronted.for_each(|m| m.cpu.front_us = Some(37.0 * m.commits as f64));
-    let summary = summarise(&record);
-    let front = |cell: usize| summary.cells[cell].cpu_us_per_commit.front;
-    assert_eq!((front(0), front(1).map(f64::round)), (None, Some(37.0)));
-    let text = render(&summary, Format::Text);
-    check_width(&text);
-    assert!(text.contains("front") && text.contains("37.0 µs"), "{text}");
-    let titles = csv(&record);
-    assert!(titles.starts_with("id,") && titles.contains(",cpu_us_per_commit_front,"));
-}
-
-#[test]
-fn a_lag_that_was_waited_for_in_vain_is_told_as_no_less() {
-    let mut record = Example::default().record();
-    let text = |record: &Record| render(&summarise(record), Format::Text);
-    assert!(!text(&record).contains('≥'));
-    let limit_ms = 1e3 * record.header.study.measure.as_secs_f64().min(2.0);
-    let lags = record.measurements.iter_mut().flat_map(|m| &mut m.lag);
-    lags.for_each(|lag| lag.lag_ms = vec![1.0, limit_ms]);
-    let text = text(&record);
-    check_width(&text);
-    assert!(
-        text.contains("≥1.00 s") || text.contains("≥2.00 s"),
-        "{text}"
-    );
-    assert!(text.contains("\n≥ before a lag:"), "{text}");
 }
 
 #[test]
