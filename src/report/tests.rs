@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
+use crate::analysis::example::{Example, kept, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
 use crate::record::{Flag, counter};
@@ -56,7 +56,7 @@ fn texts_fit_and_lines_of_csv_end_as_rfc_4180_has_it() {
     for record in [
         Example::default().record(),
         record_on_disks(),
-        group_commit(),
+        kept("group-commit"),
     ] {
         check_width(&render(&summarise(&record), Format::Text));
     }
@@ -145,7 +145,7 @@ fn markdown_of_an_anatomy_with_one_slow_site() {
 
 #[test]
 fn text_of_published_figures_that_nobody_can_judge() {
-    let mut record = group_commit();
+    let mut record = kept("group-commit");
     record.header.study.article = Some("clouds-2015".into());
     let text = render(&summarise(&record), Format::Text);
     check_width(&text);
@@ -319,15 +319,15 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
 #[test]
 fn every_key_of_the_json_is_documented() {
     let mut found = std::collections::BTreeSet::new();
-    let mut with_figures = group_commit();
+    let mut with_figures = kept("group-commit");
     with_figures.header.study.article = Some("clouds-2015".into());
     for record in [
         partial_record(),
         record_on_disks(),
-        group_commit(),
+        kept("group-commit"),
         with_figures,
         screened(8),
-        laddered(),
+        kept("group-replication-2017"),
     ] {
         let json = serde_json::to_value(summarise(&record)).unwrap();
         keys(&json, &mut found);

@@ -76,17 +76,11 @@ fn load<T: Copy, const N: usize>(
 }
 
 fn count(table: &Table<'_>, key: &str, range: Range<u64>, default: u32) -> u32 {
-    table
-        .get(key)
-        .and_then(|node| node.count(range))
-        .unwrap_or(default)
+    table.read(key, |node| node.count(range)).unwrap_or(default)
 }
 
 fn flag(table: &Table<'_>, key: &str, default: bool) -> bool {
-    table
-        .get(key)
-        .and_then(|node| node.flag())
-        .unwrap_or(default)
+    table.read(key, Node::flag).unwrap_or(default)
 }
 
 fn plain_sysbench(load: SysbenchLoad) -> Workload {
@@ -165,10 +159,7 @@ fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
 }
 
 fn custom(name: &str, table: &Table<'_>) -> Option<Workload> {
-    let setup = table
-        .get("setup")
-        .and_then(|node| node.list())
-        .unwrap_or_default();
+    let setup = table.read("setup", Node::list).unwrap_or_default();
     let setup = setup
         .iter()
         .filter_map(Node::words)
@@ -189,10 +180,7 @@ fn custom(name: &str, table: &Table<'_>) -> Option<Workload> {
 }
 
 fn transaction(index: usize, table: &Table<'_>) -> Transaction {
-    let name = table
-        .get("name")
-        .and_then(|node| node.words())
-        .map(str::to_owned);
+    let name = table.read("name", Node::words).map(str::to_owned);
     let weight = count(table, "weight", WEIGHT, 1);
     let statements = table
         .need("statement", "at least one statement must be given")
@@ -219,10 +207,7 @@ fn statement(node: &Node<'_>) -> Option<Statement> {
     let table = node.table()?;
     let sql_node = table.need("sql", "a statement must be given");
     let sql = sql_node.as_ref().and_then(Node::words);
-    let given = table
-        .get("parameters")
-        .and_then(|node| node.list())
-        .unwrap_or_default();
+    let given = table.read("parameters", Node::list).unwrap_or_default();
     let parameters: Vec<_> = given.iter().filter_map(parameter).collect();
     table.finish();
     check_parameters(&sql_node?, sql?, given.len());
