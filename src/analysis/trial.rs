@@ -484,23 +484,4 @@ pub(crate) mod tests {
             assert_eq!(with(None, 600), Verdict::Undecided, "nor with a loss");
         }
     }
-
-    #[test]
-    fn a_cluster_promises_to_outlive_one_node_whatever_it_flushes() {
-        let all = Fault::power_cut(Leaves::Nothing, Scope::All);
-        let verdict = |series: Series| {
-            let unread = |trial: Trial| Trial {
-                logged: None,
-                ..trial
-            };
-            let trials = series.trials.into_iter().map(unread).collect();
-            let terms = terms(Mode::Galera, "abc", series.durability);
-            verdict(&Series { trials, ..series }, &terms)
-        };
-        assert_eq!(verdict(without_loss(LOOSE, power_cut())), Verdict::Kept);
-        assert_eq!(verdict(lossy(LOOSE, power_cut())), Verdict::Broken);
-        assert_eq!(verdict(lossy(LOOSE, all)), Verdict::LostNoPromise);
-        assert_eq!(verdict(lossy(STRICT, all)), Verdict::Broken);
-        assert_eq!(verdict(without_loss(STRICT, all)), Verdict::Kept);
-    }
 }

@@ -57,54 +57,6 @@ fn repeats_of_articles_keep_their_time() {
 }
 
 #[test]
-fn galeras_parameters_share_servers_and_are_screened_in_pairs() {
-    let study = built_in("gmo-galera-2022");
-    let without_cuts = Study {
-        power_cuts: 0,
-        faults: vec![],
-        ..study.clone()
-    };
-    let measuring = minutes(&without_cuts);
-    assert!(measuring <= 33.0, "{measuring} min");
-    let cut_minutes = minutes(&study) - measuring;
-    assert!(
-        cut_minutes > 1.0,
-        "clusters come back slowly: {cut_minutes} min"
-    );
-    assert_eq!(labs(&study).len(), 1);
-    let [screen] = &study.screens[..] else {
-        panic!("{:?}", study.screens)
-    };
-    assert_eq!(
-        (screen.runs.len(), screen.design.resolution()),
-        (16, Some(5))
-    );
-    let cells = plan(&study).cells;
-    for run in &screen.runs {
-        let own = cells
-            .iter()
-            .filter(|cell| study.modes[cell.mode].label == *run);
-        assert_eq!(own.count(), 1, "{run}");
-    }
-}
-
-#[test]
-fn the_cluster_is_measured_on_equal_terms_in_all_loads() {
-    let study = built_in("gmo-innodb-cluster-2022");
-    let cells = plan(&study).cells;
-    let loads = |label: &str| -> BTreeSet<String> {
-        let own = cells.iter().filter(|c| study.modes[c.mode].label == label);
-        let loads = own.map(|cell| cell.workload.label());
-        loads.filter(|load| load.starts_with("mysqlslap")).collect()
-    };
-    let published = loads("group");
-    assert_eq!(published.len(), 5);
-    for label in ["async 3 nodes", "semisync 3 nodes", "group router"] {
-        assert_eq!(loads(label), published, "{label}");
-    }
-}
-
-#[test]
 fn a_sweep_can_have_modes_a_window_and_rounds_of_its_own() {
     let mut study = built_in("compare-quick");
     study.sweeps.push(Sweep {
@@ -146,77 +98,6 @@ fn a_sweep_can_watch_what_follows_the_load() {
     }
     let longer = minutes(&study) - minutes(&shorter);
     assert!((longer - 0.5 * own.len() as f64).abs() < 1e-6, "{longer}");
-}
-
-#[test]
-fn handshakes_take_their_round_trips() {
-    let with = built_in("clouds-2015");
-    let without = Study {
-        handshakes: false,
-        ..with.clone()
-    };
-    let near_s = |study: &Study| {
-        let mut study = study.clone();
-        study.sweeps.truncate(1);
-        study.sweeps[0].rounds = Some(1);
-        (minutes(&study) * 60.0, plan(&study).cells.len() as f64)
-    };
-    let ((with_s, cells), (without_s, _)) = (near_s(&with), near_s(&without));
-    let expected_s = 22.0 * with.network.rtt_within_site.as_secs_f64() * cells;
-    assert!(
-        (with_s - without_s - expected_s).abs() < 1e-6,
-        "{with_s} {without_s}"
-    );
-}
-
-#[test]
-fn more_rows_and_iterations_of_mysqlslap_take_longer() {
-    let study = built_in("gmo-innodb-cluster-2022");
-    let with = |change: fn(&mut Workload)| {
-        let mut study = study.clone();
-        let workloads = study
-            .sweeps
-            .iter_mut()
-            .flat_map(|sweep| &mut sweep.workloads);
-        workloads.for_each(change);
-        minutes(&study)
-    };
-    let rows = with(|workload| {
-        if let Workload::Mysqlslap { write_number, .. } = workload {
-            *write_number *= 2;
-        }
-    });
-    let iterations = with(|workload| {
-        if let Workload::Mysqlslap { iterations, .. } = workload {
-            *iterations *= 2;
-        }
-    });
-    assert!(
-        minutes(&study) * 1.2 < rows && rows < iterations,
-        "{rows} {iterations}"
-    );
-}
-
-#[test]
-fn the_anatomy_raises_one_thing_at_a_time() {
-    let study = built_in("anatomy");
-    let plan = plan(&study);
-    assert_eq!(study.modes.len(), 19);
-    let points: Vec<String> = plan.cells[..]
-        .iter()
-        .step_by(19)
-        .map(|cell| cell.id.clone())
-        .collect();
-    let of_single = |apart: &str| format!("mysql-single/update_index/1c/a/{apart}");
-    let expected = [
-        "0.25ms/flush0ms",
-        "2.15ms/flush0ms",
-        "8ms/flush0ms",
-        "0.25ms/flush1ms",
-        "0.25ms/flush4ms",
-        "2.15ms/flush4ms",
-    ];
-    assert_eq!(points, expected.map(of_single));
 }
 
 #[test]
@@ -286,22 +167,36 @@ fn rates_are_an_axis_whose_cells_tell_their_rate() {
 }
 
 #[test]
-fn the_estimate_grows_with_windows_rounds_and_nodes() {
-    let study = built_in("compare");
-    let longer = Study {
-        measure: study.measure * 2,
-        ..study.clone()
+fn the_estimate_grows_with_what_there_is_to_do() {
+    let mysqlslap = |change: fn(&mut u32, &mut u32)| {
+        move |study: &mut Study| {
+            let sweeps = study.sweeps.iter_mut();
+            for workload in sweeps.flat_map(|sweep| &mut sweep.workloads) {
+                if let Workload::Mysqlslap {
+                    write_number,
+                    iterations,
+                    ..
+                } = workload
+                {
+                    change(write_number, iterations);
+                }
+            }
+        }
     };
-    let more = Study {
-        rounds: study.rounds + 1,
-        ..study.clone()
-    };
-    let mut wider = study.clone();
-    wider.modes[1].nodes = 5;
-    let mut on_disks = study.clone();
-    on_disks.images = built_in("anatomy").images;
-    for changed in [longer, more, wider, on_disks] {
-        assert!(minutes(&changed) > minutes(&study));
+    let changes: [&dyn Fn(&mut Study); 7] = [
+        &|study| study.measure *= 2,
+        &|study| study.rounds += 1,
+        &|study| study.modes[1].nodes += 2,
+        &|study| study.images = built_in("anatomy").images,
+        &|study| study.handshakes = true,
+        &mysqlslap(|rows, _| *rows *= 2),
+        &mysqlslap(|_, iterations| *iterations *= 2),
+    ];
+    let study = built_in("gmo-innodb-cluster-2022");
+    for (index, change) in changes.iter().enumerate() {
+        let mut changed = study.clone();
+        change(&mut changed);
+        assert!(minutes(&changed) > minutes(&study), "change {index}");
     }
 }
 

@@ -5,10 +5,7 @@ use insta::assert_snapshot;
 use super::*;
 use crate::error::Error;
 use crate::study::capabilities;
-use crate::study::workload::{MysqlslapLoad, Parameter, SysbenchLoad, Workload};
-use crate::study::{
-    Consistency, Distances, ModeSpec, Network, Sweep, Variables, WaitPoint, builtin, builtin_names,
-};
+use crate::study::{Consistency, ModeSpec, WaitPoint, builtin, builtin_names};
 
 fn read(text: &str) -> Result<Study> {
     let read_file = |name: &str| match name {
@@ -249,98 +246,24 @@ fn own_sql_is_understood() {
         rtt = "0s"
         "#,
     );
-    let Workload::Custom {
-        name,
-        setup,
-        transactions,
-        prepared,
-    } = &study.sweeps[0].workloads[0]
-    else {
-        panic!("custom")
-    };
-    assert_eq!((name.as_str(), setup.len(), *prepared), ("orders", 1, true));
-    assert_eq!(
-        (transactions[0].name.as_str(), transactions[0].weight),
-        ("order", 3)
-    );
-    assert_eq!(
-        (transactions[1].name.as_str(), transactions[1].weight),
-        ("transaction 2", 1)
-    );
-    let first = &transactions[0].statements[0];
-    assert_eq!(
-        first.parameters,
-        [
-            Parameter::Unique { start: 1 },
-            Parameter::Text { length: 20 }
-        ]
-    );
-    assert_eq!(transactions[0].statements[1].sql, "DO 1");
-    let key = &transactions[1].statements[0].parameters;
-    assert_eq!(key[..], [Parameter::Key { min: 1, max: 100 }]);
-}
-
-#[test]
-fn workloads_have_names() {
-    let study = meant(&with_sweep(
-        "workload = [\"insert\", \"mysqlslap key\"]\nrtt = \"1ms\"",
-    ));
-    let loads = &study.sweeps[0].workloads;
-    let sysbench = Workload::Sysbench {
-        load: SysbenchLoad::Insert,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    };
-    assert_eq!(loads[0], sysbench);
-    assert!(matches!(
-        loads[1],
-        Workload::Mysqlslap {
-            load: MysqlslapLoad::Key,
-            ..
-        }
-    ));
+    let own = serde_json::to_string_pretty(&study.sweeps[0].workloads[0]).unwrap();
+    assert_snapshot!(own);
 }
 
 #[test]
 fn default_labels_tell_what_differs() {
     let shown = labels(
-        r#"
-        [[mode]]
-        server = "mysql"
-        mode = "single"
-        [[mode]]
-        server = "mysql"
-        mode = "single"
-        binary_log = false
-        [[mode]]
-        server = "mysql"
-        mode = "semisync"
-        wait_for = 2
-        [[mode]]
-        server = "mysql"
-        mode = "semisync"
-        wait_point = "AFTER_COMMIT"
-        timeout = "1s"
-        [[mode]]
-        server = "mysql"
-        mode = "group"
-        consistency = "AFTER"
-        nodes = 2
-        [[mode]]
-        server = "mysql"
-        mode = "group-multi"
-        spread = true
-        appliers = 16
-        [[mode]]
-        server = "mariadb"
-        mode = "galera"
-        binary_log = false
-        [mode.variables]
-        wsrep_sync_wait = 1
-        [mode.node_variables.b]
-        innodb_io_capacity = 100
-        "#,
+        r#"mode = [
+        { server = "mysql", mode = "single" },
+        { server = "mysql", mode = "single", binary_log = false },
+        { server = "mysql", mode = "semisync", wait_for = 2 },
+        { server = "mysql", mode = "semisync", wait_point = "AFTER_COMMIT", timeout = "1s" },
+        { server = "mysql", mode = "group", consistency = "AFTER", nodes = 2 },
+        { server = "mysql", mode = "group-multi", spread = true, appliers = 16 },
+        { server = "mariadb", mode = "galera", binary_log = false,
+          variables = { wsrep_sync_wait = 1 },
+          node_variables = { b = { innodb_io_capacity = 100 } } },
+        ]"#,
     );
     assert_snapshot!(shown.join("\n"), @r#"
     mysql single
@@ -356,27 +279,13 @@ fn default_labels_tell_what_differs() {
 #[test]
 fn the_baseline_is_the_single_of_the_same_variables() {
     let shown = labels(
-        r#"
-        [[mode]]
-        server = "mysql"
-        mode = "single"
-        [[mode]]
-        server = "mysql"
-        mode = "single"
-        variables = { sync_binlog = 0 }
-        [[mode]]
-        server = "mysql"
-        mode = "async"
-        variables = { sync_binlog = 0 }
-        [[mode]]
-        server = "mysql"
-        mode = "async"
-        variables = { sync_binlog = 5 }
-        [[mode]]
-        server = "mysql"
-        mode = "async"
-        baseline = "none"
-        "#,
+        r#"mode = [
+        { server = "mysql", mode = "single" },
+        { server = "mysql", mode = "single", variables = { sync_binlog = 0 } },
+        { server = "mysql", mode = "async", variables = { sync_binlog = 0 } },
+        { server = "mysql", mode = "async", variables = { sync_binlog = 5 } },
+        { server = "mysql", mode = "async", baseline = "none" },
+        ]"#,
     );
     assert_snapshot!(shown.join("\n"), @r#"
     mysql single

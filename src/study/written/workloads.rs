@@ -37,8 +37,8 @@ pub fn read(name: &str, table: &Table<'_>) -> Option<Workload> {
 /// A workload with all its defaults, by name: `update_index`, `mysqlslap update`.
 pub fn by_name(name: &str) -> Option<Workload> {
     match name.strip_prefix("mysqlslap ") {
-        Some(load) => mysqlslap_load(load).map(plain_mysqlslap),
-        None => sysbench_load(name).map(plain_sysbench),
+        Some(load) => mysqlslap_load(load).map(Workload::mysqlslap),
+        None => sysbench_load(name).map(Workload::sysbench),
     }
 }
 
@@ -83,15 +83,6 @@ fn flag(table: &Table<'_>, key: &str, default: bool) -> bool {
     table.read(key, Node::flag).unwrap_or(default)
 }
 
-fn plain_sysbench(load: SysbenchLoad) -> Workload {
-    Workload::Sysbench {
-        load,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    }
-}
-
 fn sysbench(table: &Table<'_>) -> Option<Workload> {
     let load = load(table, SysbenchLoad::ALL, SysbenchLoad::name, sysbench_load);
     let (tables, table_size) = (
@@ -105,21 +96,6 @@ fn sysbench(table: &Table<'_>) -> Option<Workload> {
         table_size,
         prepared,
     })
-}
-
-/// mysqlslap's own defaults, but for a number of queries (it has none) and a primary key, which
-/// `key` and `update` cannot do without, nor can a group.
-fn plain_mysqlslap(load: MysqlslapLoad) -> Workload {
-    Workload::Mysqlslap {
-        load,
-        int_cols: 1,
-        char_cols: 1,
-        autoincrement: true,
-        write_number: 100,
-        number_of_queries: 1_000,
-        iterations: 1,
-        catch_up: false,
-    }
 }
 
 fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
