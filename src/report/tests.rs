@@ -154,23 +154,6 @@ fn text_of_published_figures_that_nobody_can_judge() {
     insta::assert_snapshot!(&text[text.find("The article").unwrap()..]);
 }
 
-/// What is said of an article whose study has these cells.
-fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -> String {
-    let mut summary = example();
-    let material = crate::analysis::claims::Material {
-        cells,
-        series: &[],
-        effects: &[],
-        is_quick: false,
-    };
-    let asked = crate::study::articles::article(key).unwrap();
-    let (article, claims) = crate::analysis::claims::judge(&asked, &material);
-    (summary.article, summary.claims) = (Some(article), claims);
-    let text = page::text(&article::blocks(&summary));
-    check_width(&text);
-    text
-}
-
 /// Rates that replicas cannot follow, a price, dips, and a window of its own.
 #[test]
 fn text_of_what_only_some_cells_have() {
@@ -380,16 +363,4 @@ fn a_baseline_is_called_by_its_mode_where_that_tells_which_row_it_is() {
     }
     let text = render(&summary, Format::Text);
     assert!(text.contains("vs mysql single"), "{text}");
-}
-
-#[test]
-fn what_was_published_stands_alone_where_nothing_was_measured() {
-    use crate::analysis::example::articles::innodb_cluster;
-    let mut cells = innodb_cluster();
-    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
-    assert!(!text.contains("read, published"), "{text}");
-    cells.retain(|cell| cell.workload != "mysqlslap read");
-    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
-    assert!(text.contains("\n  read, published"), "{text}");
-    assert!(text.contains("\n    published"), "{text}");
 }

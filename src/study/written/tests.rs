@@ -88,23 +88,6 @@ fn every_builtin_is_without_mistakes() {
 }
 
 #[test]
-fn the_default_study_compares_six_modes() {
-    let study = meant(builtin("compare").unwrap());
-    let labels: Vec<&str> = study.modes.iter().map(|spec| spec.label.as_str()).collect();
-    let six = [
-        "mysql single",
-        "mysql async",
-        "mysql semisync",
-        "mysql group",
-        "mariadb single",
-        "mariadb galera",
-    ];
-    assert_eq!(labels, six);
-    assert_eq!(study.modes[3].baseline.as_deref(), Some("mysql single"));
-    assert_eq!(study.modes[5].baseline.as_deref(), Some("mariadb single"));
-}
-
-#[test]
 fn an_article_is_one_that_is_known() {
     let text = with_top("article = \"clouds-2015\"");
     assert_eq!(meant(&text).article.as_deref(), Some("clouds-2015"));

@@ -34,12 +34,6 @@ fn labels(disks: &[Disks]) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_word_of_disks_none_is_emulated() {
-    let study = study("", "");
-    assert_eq!((study.images, study.sweeps[0].disks.len()), (None, 0));
-}
-
-#[test]
 fn a_mode_with_copies_puts_all_modes_on_emulated_disks() {
     let copied = format!("{SINGLE}\n[[mode]]\nserver = \"mysql\"\nmode = \"mirror\"\n{SWEEP}");
     let study = meant(&copied);
