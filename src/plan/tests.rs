@@ -184,7 +184,8 @@ fn the_estimate_grows_with_what_there_is_to_do() {
             }
         }
     };
-    let changes: [(&str, &dyn Fn(&mut Study)); 7] = [
+    type Change<'c> = &'c dyn Fn(&mut Study);
+    let changes: [(&str, Change); 7] = [
         ("compare", &|study| study.measure *= 2),
         ("compare", &|study| study.rounds += 1),
         ("compare", &|study| study.modes[1].nodes = 5),

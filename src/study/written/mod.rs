@@ -90,7 +90,7 @@ fn study(
             true => modes.iter().all(has_tls),
             false => is_on(table, "tls"),
         },
-        my_cnf: table.read("my_cnf", |node| my_cnf(&node, read_file)),
+        my_cnf: table.read("my_cnf", |node| my_cnf(node, read_file)),
         images,
         power_cuts: cuts,
         faults: vec![],
