@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::cell::FlagCount;
 use super::estimate::Value;
@@ -10,7 +10,7 @@ use crate::plan::Point;
 
 /// What a mode's commit consists of:
 /// `latency = work + round trips · RTT + flushes · flush time asked`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Anatomy {
     pub label: String,
     pub server: String,
@@ -53,7 +53,7 @@ pub struct Anatomy {
 
 /// Where both distance and flush time were raised: the latency got, and the sum of what each of
 /// them adds alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Adds {
     pub distances: String,
     pub disks: String,
@@ -68,7 +68,7 @@ pub struct Adds {
 }
 
 /// What a difference from the sum says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sum {
     /// The interval lies within 5 % of the sum.
@@ -82,7 +82,7 @@ pub enum Sum {
 }
 
 /// How far the medians stray from the line.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LackOfFit {
     /// Largest distance of a median, averaged over rounds, from the line.
     pub residual_us_max: f64,
