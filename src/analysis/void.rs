@@ -8,6 +8,9 @@ use super::rates::throughput;
 use super::summary::{ByRound, Per, Percentiles, VoidMeasurement, WithVoid};
 use crate::record::Measurement;
 
+/// Share by which computing alone may move an interval's end.
+const ROUNDING: f64 = 1e-9;
+
 /// A cell's main figures over all its measurements, void ones included; `None` where none is void.
 /// `without` has those of the sound ones.
 pub fn with_void(
@@ -60,10 +63,13 @@ fn one(
     }
 }
 
-/// Where there is no interval nothing lies outside.
+/// Where there is no interval nothing lies outside. An interval of equal values has no width, and
+/// its ends come from logarithms: what strays by their rounding alone does not either.
 fn lies_outside(value: f64, by_round: &BTreeMap<u32, f64>) -> bool {
     let values: Vec<f64> = by_round.values().copied().collect();
     estimate(&values, Noise::Multiplies).is_some_and(|without| {
-        without.low.is_some_and(|low| value < low) || without.high.is_some_and(|high| value > high)
+        let is_below = |low| value < low * (1.0 - ROUNDING);
+        let is_above = |high| value > high * (1.0 + ROUNDING);
+        without.low.is_some_and(is_below) || without.high.is_some_and(is_above)
     })
 }

@@ -260,8 +260,8 @@ impl Group<'_> {
             .collect()
     }
 
-    /// `CPU per second while idle: mysql single, mysql async: a 13.1 ms, b 9.80 ms; …`: modes on the
-    /// same servers have the same figures.
+    /// `CPU per second while idle: mysql single, mysql async: a 13.1 ms, b 9.80 ms; …`: modes on
+    /// the same servers have the same figures.
     fn idle_by_server(&self) -> Option<String> {
         let mut alike: Vec<(&BTreeMap<String, f64>, Vec<&str>)> = Vec::new();
         let watched = |cell: &&&CellSummary| cell.idle_watched_s.is_some();
