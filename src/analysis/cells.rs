@@ -9,7 +9,7 @@ use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
     Percentiles, ReplicaCpu, Traffic,
 };
-use super::{activity, applied, disks, endpoints, terms, timeline};
+use super::{activity, applied, disks, endpoints, terms, timeline, void};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
@@ -60,6 +60,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     CellSummary {
         rounds: rounds.sound.len() as u32,
         rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
+        with_void: void::with_void(&rounds.all, rounds.per, &by_round, latency),
         rtt_us_got: rounds.median_of(mean_rtt_us),
         rtts_us: pairs(&rounds.sound),
         flush_us_asked: flush.asked,
@@ -79,7 +80,8 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
         latency_us: latency(&rounds.sound),
         cpu_us_per_commit: cpu(&rounds),
-        cpu_us_per_s_idle: idle(&rounds.sound),
+        cpu_us_per_s_idle: medians_by_name(&rounds.sound, |m| m.cpu.idle_us_per_s.clone()),
+        idle_watched_s: rounds.median_of(|m| m.cpu.idle_watched_s),
         bytes_per_commit: traffic(&rounds, |link| link.bytes),
         packets_per_commit: traffic(&rounds, |link| link.packets),
         flushes_per_commit: rounds.of_disks(|disk| disk.flushes as f64),
@@ -309,10 +311,6 @@ fn cpu(rounds: &Rounds) -> CpuPerCommit {
         links: share(|m| m.cpu.links_us),
         links_spin: share(|m| m.cpu.links_spin_us),
     }
-}
-
-fn idle(measurements: &[&Measurement]) -> BTreeMap<String, f64> {
-    medians_by_name(measurements, |m| m.cpu.idle_us_per_s.clone())
 }
 
 /// The median over rounds of each name's figure.

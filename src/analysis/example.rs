@@ -411,6 +411,7 @@ fn cpu(commits: f64, replicas: u32) -> CpuUsed {
         links_us: Some(45.0 * commits),
         links_spin_us: Some(0.0),
         idle_us_per_s: [("a".into(), 2_000.0)].into(),
+        idle_watched_s: None,
     }
 }
 

@@ -19,6 +19,9 @@ pub const DRIFT_US: f64 = 100.0;
 /// A disk may answer this share of the requests that take a time of their own too late.
 const LATE_REPLIES_SHARE: f64 = 0.05;
 
+/// For this share of a window the switch may be without its priority.
+const WITHOUT_PRIORITY_SHARE: f64 = 0.05;
+
 /// At an offered rate this share of what became due in a window may wait at its end.
 pub const OVERLOADED_SHARE: f64 = 0.05;
 
@@ -61,6 +64,7 @@ pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
         (Flag::Drifted, has_drifted(measurement)),
         (Flag::Degraded, is_degraded(measurement)),
         (Flag::LateDisks, measurement.disks.iter().any(is_late)),
+        (Flag::LinksStarved, are_links_starved(measurement)),
         (Flag::Overloaded, is_overloaded(measurement)),
         (Flag::Errors, !measurement.errors.is_empty()),
         (
@@ -79,6 +83,10 @@ pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
     flags.sort();
     flags.dedup();
     flags
+}
+
+fn are_links_starved(measurement: &Measurement) -> bool {
+    measurement.links_without_priority_s > WITHOUT_PRIORITY_SHARE * measurement.window_s
 }
 
 /// Whether the host did more than a commit now and then.
@@ -247,6 +255,16 @@ mod tests {
         assert_eq!(
             flags(|m| m.flags = vec![Flag::Downgraded]),
             [Flag::Downgraded]
+        );
+    }
+
+    #[test]
+    fn links_are_starved_where_the_switch_lacks_its_priority_for_a_while() {
+        let lacking =
+            |without_s| flags(|m| (m.window_s, m.links_without_priority_s) = (10.0, without_s));
+        assert_eq!(
+            (lacking(0.5), lacking(0.6)),
+            (vec![], vec![Flag::LinksStarved])
         );
     }
 

@@ -20,6 +20,7 @@ pub mod summary;
 mod terms;
 pub mod timeline;
 pub mod trial;
+mod void;
 
 pub use summary::Summary;
 pub use terms::mode_settings;

@@ -100,6 +100,39 @@ fn void_measurements_enter_no_figure_but_are_counted() {
     );
 }
 
+/// With so many void measurements of a hundredth of the rate before each sound one.
+fn with_void(count: usize) -> crate::analysis::summary::CellSummary {
+    let mut record = Example::default().record();
+    for measurement in record.measurements.iter_mut().filter(|m| m.cell == 2) {
+        let mut void = measurement.clone();
+        void.flags.push(Flag::LateLinks);
+        void.commits /= 100;
+        (void.packets, void.late_packets) = (100, 7);
+        measurement.made_again = count as u32;
+        measurement.voided = vec![void; count];
+    }
+    summarise(&record).cells[2].clone()
+}
+
+#[test]
+fn figures_with_void_measurements_stand_beside_those_without() {
+    let (none, two) = (with_void(0), with_void(2));
+    assert_eq!(none.with_void, None);
+    assert_eq!(two.throughput_per_s, none.throughput_per_s);
+    assert_eq!((two.rounds, two.rounds_void), (4, 0));
+    let with = two.with_void.unwrap();
+    let (first, low) = (&with.void[0], none.throughput_per_s.unwrap().low.unwrap());
+    assert_eq!((with.void.len(), first.round), (8, 0));
+    assert_eq!(
+        (&first.flags[..], first.late_share),
+        (&[Flag::LateLinks][..], 0.07)
+    );
+    assert!(with.throughput_per_s.unwrap().median < low && with.throughput_is_outside);
+    // Their latencies are the same.
+    assert_eq!(with.latency_us.p50, none.latency_us.p50);
+    assert!(!with.p50_is_outside);
+}
+
 #[test]
 fn a_ratio_uses_only_rounds_that_both_have() {
     let mut record = Example::default().record();

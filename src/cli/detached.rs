@@ -171,7 +171,7 @@ fn stand(study: &Study, options: &UpOptions, inside: &Inside, start: Instant) ->
     let events = Progress::new();
     let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &events)?;
     let distances = &study.sweeps[0].distances[0];
-    rig.enter(0, &study.modes[0], distances, Duration::ZERO)?;
+    rig.enter(0, &study.modes[0], distances)?;
     let lab = &labs(study)[0];
     let prefix = format!("{}.", crate::study::slug(&lab.name));
     let short = |name: &str| match name.strip_prefix(&prefix) {

@@ -41,13 +41,29 @@ pub fn changes(before: &Counters, after: &Counters) -> Counters {
     changed.collect()
 }
 
+/// Commits of one server by its own count, from the changes of its counters; `None` where it does
+/// not count them: without a binary log and without Galera.
+fn own_commits(changes: &Counters) -> Option<f64> {
+    let counted = [counter::LOGGED_COMMITS, counter::LOG_CACHE_TRANSACTIONS];
+    let mut counted = counted
+        .iter()
+        .filter_map(|name| changes.get(*name).copied());
+    counted.find(|commits| *commits > 0.0)
+}
+
 /// Where the writer's commit time went, in µs per commit, as far as its counters tell. Each name
 /// says what was waited for. A counter's unit is that of its documentation.
-pub fn commit_time_us(changes: &Counters, commits: u64) -> BTreeMap<String, f64> {
+///
+/// Times and commits are the same server's, over the same span: the clients' count of commits
+/// belongs to another one, and to all writers.
+pub fn commit_time_us(changes: &Counters) -> BTreeMap<String, f64> {
     let mut parts = BTreeMap::new();
+    let Some(commits) = own_commits(changes) else {
+        return parts;
+    };
     let mut add = |name: &str, sum_us: Option<f64>| {
-        if let Some(sum_us) = sum_us.filter(|_| commits > 0) {
-            parts.insert(name.to_owned(), sum_us / commits as f64);
+        if let Some(sum_us) = sum_us {
+            parts.insert(name.to_owned(), sum_us / commits);
         }
     };
     let get = |name: &str| changes.get(name).copied();
@@ -96,16 +112,23 @@ mod tests {
     }
 
     #[test]
-    fn waiting_time_is_per_commit_and_ns_become_us() {
-        let changed = counters(&[
+    fn waiting_time_is_per_commit_of_the_servers_own_count_and_ns_become_us() {
+        let waits = [
             (counter::SEMISYNC_WAIT_US, 3000.0),
             (counter::GALERA_PAUSED_NS, 5_000_000.0),
             ("flush binary log", 2_000_000_000.0),
-        ]);
-        let parts = commit_time_us(&changed, 10);
+        ];
+        let with = |more: &[(&str, f64)]| commit_time_us(&counters(&[&waits, more].concat()));
+        let parts = with(&[(counter::LOG_CACHE_TRANSACTIONS, 10.0)]);
         assert_eq!(parts[SEMISYNC_WAIT], 300.0);
         assert_eq!(parts["galera flow control"], 500.0);
         assert_eq!(parts["flush of the binary log"], 200.0);
-        assert!(commit_time_us(&changed, 0).is_empty());
+        // Of both, the one that leaves out what was rolled back.
+        let both = [
+            (counter::LOG_CACHE_TRANSACTIONS, 12.0),
+            (counter::LOGGED_COMMITS, 10.0),
+        ];
+        assert_eq!(with(&both), parts);
+        assert!(with(&[("commit_statements", 10.0)]).is_empty());
     }
 }

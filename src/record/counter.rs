@@ -42,6 +42,10 @@ pub const ROWS_UPDATED_ANYWHERE: &str = "rows_updated_anywhere";
 pub const COMMIT_STATEMENTS: &str = "commit_statements";
 /// Commits inside the storage engines.
 pub const ENGINE_COMMITS: &str = "engine_commits";
+/// Commits that were written to the binary log.
+pub const LOGGED_COMMITS: &str = "logged_commits";
+/// Transactions that were collected for the binary log, whether or not the server keeps one.
+pub const LOG_CACHE_TRANSACTIONS: &str = "log_cache_transactions";
 /// Writes of data files and of the redo log.
 pub const DATA_WRITES: &str = "data_writes";
 /// Bytes of them.
@@ -58,7 +62,7 @@ pub const SENT_BYTES: &str = "sent_bytes";
 pub const RECEIVED_BYTES: &str = "received_bytes";
 
 /// The servers' names, and ours.
-const NAMES: [(&str, &str); 27] = [
+const NAMES: [(&str, &str); 29] = [
     ("Rpl_semi_sync_source_no_tx", SEMISYNC_UNACKNOWLEDGED),
     ("Rpl_semi_sync_master_no_tx", SEMISYNC_UNACKNOWLEDGED),
     ("Rpl_semi_sync_source_no_times", SEMISYNC_FALL_BACKS),
@@ -85,6 +89,8 @@ const NAMES: [(&str, &str); 27] = [
     ("Handler_update", ROWS_UPDATED_ANYWHERE),
     ("Com_commit", COMMIT_STATEMENTS),
     ("Handler_commit", ENGINE_COMMITS),
+    ("Binlog_commits", LOGGED_COMMITS),
+    ("Binlog_cache_use", LOG_CACHE_TRANSACTIONS),
     ("Innodb_data_writes", DATA_WRITES),
     ("Innodb_data_written", DATA_WRITTEN_BYTES),
     ("Innodb_data_fsyncs", DATA_FLUSHES),

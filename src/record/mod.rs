@@ -179,9 +179,15 @@ pub struct Measurement {
     /// by piece; the writer's first.
     #[serde(default)]
     pub activity: Vec<Activity>,
+    /// Time for which the switch ran without its real-time priority, refused or given up.
+    #[serde(default)]
+    pub links_without_priority_s: f64,
     /// How often it had been void and was made again before this.
     #[serde(default)]
     pub made_again: u32,
+    /// The void ones, in their order; none in an older record. They hold none themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voided: Vec<Measurement>,
     /// Variables that some mode of this lab changes, as the writer said that they were: read back
     /// after they were set, before the mode's block of cells.
     #[serde(default)]
@@ -252,6 +258,9 @@ pub struct CpuUsed {
     pub links_spin_us: Option<f64>,
     /// CPU µs per second of this lab's servers when no load runs: node → µs/s.
     pub idle_us_per_s: BTreeMap<String, f64>,
+    /// For how long they were watched for that; absent in an older record, where it was 0.3 s.
+    #[serde(default)]
+    pub idle_watched_s: Option<f64>,
 }
 
 /// What one direction of one link carried.
@@ -407,6 +416,8 @@ pub enum Flag {
     NoRows,
     /// Packets left the switch too late: the cell is void.
     LateLinks,
+    /// The switch ran without its priority.
+    LinksStarved,
     /// Emulated disks answered too late.
     LateDisks,
     /// Replicas had not caught up with what came before when the load began.
@@ -429,6 +440,7 @@ impl Flag {
             Flag::Errors => "errors",
             Flag::NoRows => "no-rows",
             Flag::LateLinks => "late-links",
+            Flag::LinksStarved => "links-starved",
             Flag::LateDisks => "late-disks",
             Flag::Behind => "behind",
             Flag::NotIdle => "not-idle",

@@ -117,6 +117,15 @@ SELECT json_extract(l.value, '$.family') AS family,
        json_extract(o.value, '$[2]') AS used
 FROM run, json_each(run.header, '$.labs') l, json_each(l.value, '$.overridden') o;
 
+CREATE VIEW void_measurement AS
+SELECT round, cell, v.key AS made,
+       json_extract(v.value, '$.flags') AS flags,
+       json_extract(v.value, '$.late_packets') AS late_packets,
+       json_extract(v.value, '$.packets') AS packets,
+       json_extract(v.value, '$.commits') / json_extract(v.value, '$.window_s') AS commits_per_s,
+       v.value AS body
+FROM measurement, json_each(body, '$.voided') v;
+
 CREATE VIEW remark AS
 SELECT r.value AS remark FROM run, json_each(run.header, '$.remarks') r;
 

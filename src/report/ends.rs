@@ -375,6 +375,10 @@ fn meaning(flag: Flag) -> &'static str {
         Flag::Errors => "some transactions failed; they are counted, never retried.",
         Flag::NoRows => "no transaction changed a row though the workload writes.",
         Flag::LateLinks => "links delivered late; such measurements are void and left out.",
+        Flag::LinksStarved => {
+            "the emulated network had no real-time priority for over 5 % of the window: it queued \
+             for a CPU beside the servers, so distances under load may be longer than asked."
+        }
         Flag::LateDisks => {
             "emulated disks answered more than 5 % of what takes time there over 300 µs late."
         }

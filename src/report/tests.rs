@@ -253,6 +253,7 @@ fn the_queries_of_the_documentation_answer() {
     let mut record = record_on_disks();
     record.measurements[9].rtts[0].rtt_us_after += 900.0;
     record.measurements[3].errors = [(1213, 12)].into();
+    record.measurements[4].voided = vec![record.measurements[4].clone()];
     let path = stored(folder.path(), &record);
     let connection = rusqlite::Connection::open(path).unwrap();
     let blocks = RECORD_DOC.split("```sql").skip(1);
@@ -322,6 +323,28 @@ fn every_key_of_the_json_is_documented() {
             "not in docs/record.md: {key}"
         );
     }
+}
+
+#[test]
+fn idle_servers_are_told_one_by_one_where_they_were_watched_for_long() {
+    let mut record = Example::default().record();
+    for measurement in &mut record.measurements {
+        measurement.cpu.idle_watched_s = Some(3.0);
+        let idle = [("a", 2_000.0), ("b", 900.0)];
+        measurement.cpu.idle_us_per_s = idle.map(|(node, us)| (node.to_owned(), us)).into();
+    }
+    let text = render(&summarise(&record), Format::Text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(
+        text.contains(", mariadb galera: a 2.00 ms, b 900 µs"),
+        "{text}"
+    );
+    assert!(
+        text.contains("CPU per second while idle: mysql single, "),
+        "{text}"
+    );
+    assert!(!text.contains("of all servers while idle"));
 }
 
 #[test]

@@ -24,8 +24,8 @@ use crate::plan::Cell;
 use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
 use crate::study::{Mode, Study};
 
-/// How long the servers of a lab are watched without load, for their idle CPU rate.
-const IDLE_WATCH: Duration = Duration::from_millis(300);
+/// How long the servers of a lab are watched without load, for their idle CPU rates.
+const IDLE_WATCH: Duration = Duration::from_secs(3);
 
 /// The labs of a study. Dropped, all that runs in them ends.
 pub struct Labs<'s> {
@@ -131,7 +131,8 @@ impl Target for Labs<'_> {
     fn enter_mode(&mut self, cell: &Cell) -> Result<()> {
         let spec = &self.study.modes[cell.mode];
         let rig = &mut self.rig;
-        rig.enter(cell.mode, spec, &cell.distances, IDLE_WATCH)
+        rig.enter(cell.mode, spec, &cell.distances)?;
+        rig.watch_idle(cell.mode, spec, IDLE_WATCH)
     }
 
     fn set_distances(&mut self, cell: &Cell) -> Result<()> {
@@ -179,7 +180,11 @@ impl Target for Labs<'_> {
 
     fn begin_watch(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {
         into.in_force = self.rig.lab(cell.mode).in_force();
-        into.cpu.idle_us_per_s = self.rig.idle_us_per_s(cell.mode);
+        let idle = self.rig.idle(cell.mode, &self.study.modes[cell.mode]);
+        into.cpu.idle_us_per_s = (idle.iter())
+            .map(|idle| (idle.node.clone(), idle.cpu_us / idle.span_s))
+            .collect();
+        into.cpu.idle_watched_s = idle.first().map(|idle| idle.span_s);
         self.copies = disks::CopiesWatch::begin(self.rig.lab(cell.mode))?;
         Ok(())
     }
@@ -250,8 +255,8 @@ impl Target for Labs<'_> {
         let servers = lab.members(&self.study.modes[cell.mode]).end;
         let after = activity::watch(lab, servers, span)?;
         let takes_part = |idle: &&Activity| after.iter().any(|after| after.node == idle.node);
-        let idle = self.rig.idle(cell.mode).iter().filter(takes_part);
-        into.activity = idle.cloned().collect();
+        let idle = self.rig.idle(cell.mode, &self.study.modes[cell.mode]);
+        into.activity = idle.iter().filter(takes_part).cloned().collect();
         into.activity.extend(after);
         Ok(())
     }

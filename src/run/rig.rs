@@ -20,7 +20,7 @@ use crate::lab::{Lab, LabSpec};
 use crate::load::{Driver, Job, setup_statements};
 use crate::plan::{Cell, LabPlan, labs};
 use crate::record::Activity;
-use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Workload, nodes};
+use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Variables, Workload, nodes};
 
 /// Running labs, network and drivers.
 pub struct Rig {
@@ -30,8 +30,8 @@ pub struct Rig {
     pub drivers: Vec<Driver>,
     pub fronts: Fronts,
     sites: Vec<String>,
-    /// What each node last did without load, by lab's index.
-    idle: BTreeMap<usize, Vec<Activity>>,
+    /// What each node did without load, by lab's index and the variables in force.
+    idle: BTreeMap<(usize, Variables), Vec<Activity>>,
     /// By lab's index: where a workload's unique numbers go on, for its rows stay in the tables.
     unique_next: BTreeMap<usize, u64>,
     /// Ended last: what still has connections over it would keep its devices.
@@ -112,17 +112,28 @@ impl Rig {
         &mut self.labs[index]
     }
 
-    /// The idle CPU rate of the nodes of a mode's lab.
-    pub fn idle_us_per_s(&self, mode: usize) -> BTreeMap<String, f64> {
-        let idle = self.idle(mode).iter();
-        idle.map(|idle| (idle.node.clone(), idle.cpu_us / idle.span_s))
-            .collect()
+    /// What each node of a mode's lab did without load, with the mode's variables in force.
+    pub fn idle(&self, mode: usize, spec: &ModeSpec) -> &[Activity] {
+        let idle = self
+            .idle
+            .get(&(self.lab_index(mode), spec.variables.clone()));
+        idle.map_or(&[], Vec::as_slice)
     }
 
-    /// What each node of a mode's lab did without load when the mode was entered.
-    pub fn idle(&self, mode: usize) -> &[Activity] {
-        let idle = self.idle.get(&self.lab_index(mode));
-        idle.map_or(&[], Vec::as_slice)
+    /// Watches the servers of a mode's lab for so long while no load runs. The mode is in force.
+    /// Once for all modes that the same servers serve with the same variables.
+    pub fn watch_idle(&mut self, mode: usize, spec: &ModeSpec, span: Duration) -> Result<()> {
+        let index = self.lab_index(mode);
+        let key = (index, spec.variables.clone());
+        if self.idle.contains_key(&key) {
+            return Ok(());
+        }
+        let lab = &self.labs[index];
+        let before = Look::now(lab)?;
+        pause(span)?;
+        let done = before.until(&Look::now(lab)?, lab, lab.nodes.len(), None);
+        self.idle.insert(key, done);
+        Ok(())
     }
 
     /// Creates and fills the tables of all the study's workloads in every lab.
@@ -136,26 +147,12 @@ impl Rig {
         Ok(())
     }
 
-    /// Switches a lab to a mode and its variables at these distances, and watches its idle servers
-    /// for a while.
-    pub fn enter(
-        &mut self,
-        mode: usize,
-        spec: &ModeSpec,
-        distances: &Distances,
-        idle_watch: Duration,
-    ) -> Result<()> {
+    /// Switches a lab to a mode and its variables at these distances.
+    pub fn enter(&mut self, mode: usize, spec: &ModeSpec, distances: &Distances) -> Result<()> {
         self.network.set_distances(distances)?;
-        let index = self.lab_index(mode);
-        self.labs[index].tune(&spec.variables)?;
-        self.labs[index].enter(spec)?;
-        let before = Look::now(&self.labs[index])?;
-        pause(idle_watch)?;
-        let after = Look::now(&self.labs[index])?;
-        let lab = &self.labs[index];
-        let done = before.until(&after, lab, lab.nodes.len(), None);
-        self.idle.insert(index, done);
-        Ok(())
+        let lab = self.lab(mode);
+        lab.tune(&spec.variables)?;
+        lab.enter(spec)
     }
 
     /// Fills a workload's tables anew where running it uses them up.

@@ -147,18 +147,23 @@ impl<T: Target> StudyRun<'_, T> {
     }
 
     /// A void measurement is made again: what voids it is the links' lateness, a fault of the
-    /// host's and not of the mode's, so that nothing is chosen by its outcome.
+    /// host's and not of the mode's, so that nothing is chosen by its outcome. It is kept with the
+    /// one that takes its place: what made the links late may have made the servers slow.
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
         let study = &self.order.study;
-        let mut made_again = 0;
+        let mut voided = Vec::new();
         loop {
-            let mut measurement = measure(self.target, study, (turn, cell), self.events)?;
+            let measurement = measure(self.target, study, (turn, cell), self.events)?;
+            let made_again = voided.len() as u32;
             if !measurement.is_void() || made_again == AGAIN_MAX || self.again_left == 0 {
-                measurement.made_again = made_again;
-                return Ok(measurement);
+                return Ok(Measurement {
+                    made_again,
+                    voided,
+                    ..measurement
+                });
             }
             self.again_left -= 1;
-            made_again += 1;
+            voided.push(measurement);
             let (round, cell) = (turn.round, turn.cell);
             self.events.tell(Event::MadeAgain { round, cell });
         }

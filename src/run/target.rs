@@ -29,7 +29,7 @@ pub trait Target {
         Ok(())
     }
 
-    /// Has the servers go over to a cell's mode, and watches them idle for a while.
+    /// Has the servers go over to a cell's mode; watches them idle for a while, the first time.
     fn enter_mode(&mut self, _cell: &Cell) -> Result<()> {
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Reading {
         });
         into.status = changes.collect();
         if let Some(writer) = into.status.get(writer) {
-            into.commit_time_us = status::commit_time_us(writer, into.commits);
+            into.commit_time_us = status::commit_time_us(writer);
         }
     }
 }
@@ -121,6 +121,7 @@ impl Accounts {
             client_us: end.client_us - self.client_us,
             front_us: used_us(self.front_us, end.front_us),
             idle_us_per_s: std::mem::take(&mut into.cpu.idle_us_per_s),
+            idle_watched_s: into.cpu.idle_watched_s,
             ..CpuUsed::default()
         };
         (into.host_busy, into.host_stolen) = end.host.shares_since(&self.host);
@@ -141,6 +142,7 @@ impl Accounts {
         into.links = traffic(lab, &switch);
         into.packets = switch.packets;
         into.late_packets = switch.late_packets;
+        into.links_without_priority_s = switch.without_priority_ns as f64 / 1e9;
     }
 }
 

@@ -67,6 +67,9 @@ pub struct CellSummary {
     /// Rounds that the figures rest on, and rounds left out because links were late.
     pub rounds: u32,
     pub rounds_void: u32,
+    /// What the main figures are with the measurements that are left out; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_void: Option<WithVoid>,
     pub per: Per,
     /// Commits, or transactions where the workload only reads.
     pub throughput_per_s: Option<Estimate>,
@@ -97,6 +100,9 @@ pub struct CellSummary {
     pub cpu_us_per_commit: CpuPerCommit,
     /// Of the idle lab's servers, by node.
     pub cpu_us_per_s_idle: BTreeMap<String, f64>,
+    /// For how long each was watched for that; absent in an older record, where it was 0.3 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_watched_s: Option<f64>,
     pub bytes_per_commit: Traffic,
     pub packets_per_commit: Traffic,
     pub flushes_per_commit: ByRole,
@@ -148,6 +154,30 @@ pub struct CellSummary {
     pub point: Point,
     /// What each round came to, of all figures that have an interval, and of latency.
     pub by_round: ByRound,
+}
+
+/// A cell's main figures over all its measurements, those included whose links were late.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WithVoid {
+    /// Those left out, in the order in which they were made.
+    pub void: Vec<VoidMeasurement>,
+    pub throughput_per_s: Option<Estimate>,
+    pub latency_us: Percentiles,
+    /// Whether the median rate, or the median latency, lies outside the interval of those that are
+    /// not void, or all are.
+    pub throughput_is_outside: bool,
+    pub p50_is_outside: bool,
+}
+
+/// A measurement that is left out, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VoidMeasurement {
+    pub round: u32,
+    pub flags: Vec<Flag>,
+    /// Share of its packets that were late, 0 to 1.
+    pub late_share: f64,
+    pub throughput_per_s: Option<f64>,
+    pub p50_us: Option<f64>,
 }
 
 /// Figures of single rounds, by the round's number; without those rounds that have none.

@@ -22,7 +22,7 @@ pub use after::{AfterLoad, Doing, HandshakeSummary};
 pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
-    ReplicaCpu, Traffic,
+    ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
 };
 use claims::{Article, Claim};
 pub use dips::Dips;

@@ -11,6 +11,7 @@ use nix::unistd::{read, write};
 
 use super::path::{Fate, Path};
 use super::realtime::now_ns;
+use super::unread::Unread;
 use super::{LATE_BOUND_US, PairCounters, PairSetting, SwitchCounters};
 
 /// Packets fetched from one port, or released, before the others get their turn.
@@ -31,6 +32,8 @@ struct UnderWay {
     number: u64,
     path: usize,
     packet: Box<[u8]>,
+    /// How long it waited before it was read.
+    unread_ns: u64,
 }
 
 /// Everything between the nodes.
@@ -46,6 +49,8 @@ pub struct Fabric {
     arrivals: u64,
     totals: SwitchCounters,
     buffer: Vec<u8>,
+    /// How long packets wait to be read.
+    pub unread: Unread,
 }
 
 impl Fabric {
@@ -69,6 +74,7 @@ impl Fabric {
             arrivals: 0,
             totals: SwitchCounters::default(),
             buffer: vec![0; PACKET_BYTES_MAX],
+            unread: Unread::new(count, now_ns()),
             ports,
         }
     }
@@ -76,6 +82,11 @@ impl Fabric {
     /// The files to wait on, in the order of the ports.
     pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ports.iter().map(|port| port.tun.as_fd())
+    }
+
+    /// How many nodes there are.
+    pub fn port_count(&self) -> usize {
+        self.ports.len()
     }
 
     /// When the next packet is due.
@@ -114,10 +125,16 @@ impl Fabric {
     /// Fetches what the node at `port` has sent. Whatever is fetched is stamped at once, before
     /// anything else is done: the stamp is what its delay counts from.
     pub fn fetch(&mut self, port: usize) -> Result<(), Errno> {
+        let mut read_at_ns = None;
         for _ in 0..BATCH_PACKETS {
             match read(&self.ports[port].tun, &mut self.buffer) {
-                Ok(bytes) => self.accept(port, bytes),
-                Err(Errno::EAGAIN) => break,
+                Ok(bytes) => read_at_ns = Some(self.accept(port, bytes)),
+                Err(Errno::EAGAIN) => {
+                    if let Some(read_at_ns) = read_at_ns {
+                        self.unread.seen_empty(port, read_at_ns);
+                    }
+                    break;
+                }
                 Err(Errno::EINTR) => (),
                 Err(error) => return Err(error),
             }
@@ -138,8 +155,14 @@ impl Fabric {
         released > 0
     }
 
-    fn accept(&mut self, from: usize, bytes: usize) {
+    /// Returns the packet's stamp.
+    fn accept(&mut self, from: usize, bytes: usize) -> u64 {
         let arrived_ns = now_ns();
+        self.route(from, bytes, arrived_ns);
+        arrived_ns
+    }
+
+    fn route(&mut self, from: usize, bytes: usize, arrived_ns: u64) {
         let to = destination(&self.buffer[..bytes])
             .and_then(|address| self.port_of_address.get(&address))
             .filter(|to| **to != from);
@@ -156,23 +179,26 @@ impl Fabric {
             Fate::Due(due_ns) => {
                 carried.packets += 1;
                 carried.bytes += bytes as u64;
-                self.send_off(due_ns, path, bytes);
+                let unread_ns = self.unread.waited_ns(from, arrived_ns);
+                self.send_off(due_ns, path, bytes, unread_ns);
             }
         }
     }
 
-    fn send_off(&mut self, due_ns: u64, path: usize, bytes: usize) {
+    fn send_off(&mut self, due_ns: u64, path: usize, bytes: usize, unread_ns: u64) {
         self.arrivals += 1;
         self.under_way.push(Reverse(UnderWay {
             due_ns,
             number: self.arrivals,
             path,
             packet: self.buffer[..bytes].into(),
+            unread_ns,
         }));
     }
 
     fn deliver(&mut self, packet: &UnderWay) {
-        self.note_lateness(now_ns().saturating_sub(packet.due_ns));
+        let late_ns = now_ns().saturating_sub(packet.due_ns);
+        self.note_lateness(late_ns + packet.unread_ns);
         self.paths[packet.path].release();
         let to = packet.path % self.ports.len();
         if write(&self.ports[to].tun, &packet.packet).is_err() {
@@ -226,6 +252,7 @@ mod tests {
             number,
             path: 0,
             packet: Box::default(),
+            unread_ns: 0,
         };
         let mut heap: BinaryHeap<_> = [packet(9, 1), packet(5, 3), packet(5, 2)]
             .into_iter()

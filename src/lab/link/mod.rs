@@ -4,7 +4,8 @@
 //! - here: what a link may be set to, and what is counted
 //! - `layout`: distances of a study → settings of pairs
 //! - `handle`: the parent's side; `switch`: the child's; `wire`: what they say to each other
-//! - `fabric`, `path`: packets on their way; `pace`: when to sleep and when to spin
+//! - `fabric`, `path`: packets on their way; `unread`: what they wait before that
+//! - `pace`: when to sleep and when to spin; `priority`: for how long it had none
 //! - `probe`: round-trip time as got
 
 mod fabric;
@@ -12,9 +13,11 @@ pub mod handle;
 pub mod layout;
 pub mod pace;
 pub mod path;
+mod priority;
 pub mod probe;
 pub mod realtime;
 pub mod switch;
+mod unread;
 pub mod wire;
 
 use std::time::Duration;
@@ -77,7 +80,8 @@ pub struct SwitchCounters {
     pub pairs: Vec<PairCounters>,
     /// Packets released to their destinations.
     pub packets: u64,
-    /// Of these, packets released more than [`LATE_BOUND_US`] after their due time.
+    /// Of these, packets released more than [`LATE_BOUND_US`] after their due time, which counts
+    /// from when the switch read them, with what they waited before that on the average.
     pub late_packets: u64,
     /// Largest lateness since the previous reading of the counters.
     pub lateness_us_max: u64,
@@ -91,6 +95,8 @@ pub struct SwitchCounters {
     pub cpu_ns: u64,
     /// The part of it spent spinning just before due times.
     pub spin_ns: u64,
+    /// Time without real-time priority, which was refused or given up.
+    pub without_priority_ns: u64,
 }
 
 impl SwitchCounters {
@@ -130,6 +136,7 @@ impl SwitchCounters {
             undelivered_packets: by(self.undelivered_packets, other.undelivered_packets),
             cpu_ns: by(self.cpu_ns, other.cpu_ns),
             spin_ns: by(self.spin_ns, other.spin_ns),
+            without_priority_ns: by(self.without_priority_ns, other.without_priority_ns),
         }
     }
 }
@@ -165,6 +172,7 @@ mod tests {
             packets,
             cpu_ns: packets * 9_000,
             spin_ns: packets * 1_000,
+            without_priority_ns: packets * 500,
             lateness_us_max: 7,
             ..SwitchCounters::default()
         }

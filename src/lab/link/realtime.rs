@@ -98,6 +98,44 @@ impl IdleMeter {
     }
 }
 
+/// How long this thread was to run and was not let, since it was last asked.
+#[derive(Debug)]
+pub struct DelayMeter {
+    file: Option<File>,
+    last_ns: u64,
+}
+
+impl DelayMeter {
+    /// Opens `/proc/thread-self/schedstat`.
+    pub fn open() -> DelayMeter {
+        let mut meter = DelayMeter {
+            file: File::open("/proc/thread-self/schedstat").ok(),
+            last_ns: 0,
+        };
+        meter.run_delay_ns();
+        meter
+    }
+
+    /// What was added since the last call; 0 where the kernel does not tell.
+    pub fn run_delay_ns(&mut self) -> u64 {
+        let mut text = [0; 64];
+        let read = self.file.as_ref().map(|f| f.read_at(&mut text, 0));
+        let Some(Ok(length)) = read else {
+            return 0;
+        };
+        let earlier_ns = self.last_ns;
+        if let Some(now_ns) = parse_run_delay(&String::from_utf8_lossy(&text[..length])) {
+            self.last_ns = now_ns;
+        }
+        self.last_ns.saturating_sub(earlier_ns)
+    }
+}
+
+/// Second field: time spent waiting on a run queue, ns.
+fn parse_run_delay(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn parse_uptime(text: &str) -> Option<(f64, f64)> {
     let mut numbers = text.split_whitespace().map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -122,6 +160,18 @@ mod tests {
         assert_eq!(idle_between(None, later), 0.0);
         assert_eq!(idle_between(later, later), 0.0);
         assert_eq!(parse_uptime("nonsense"), None);
+    }
+
+    #[test]
+    fn run_delay_is_the_second_figure_and_what_was_added_counts() {
+        assert_eq!(parse_run_delay("150374279 7001 40\n"), Some(7_001));
+        assert_eq!(parse_run_delay(""), None);
+        let mut own = DelayMeter::open();
+        own.last_ns = u64::MAX;
+        assert_eq!(own.run_delay_ns(), 0, "what is taken back adds nothing");
+        own.last_ns = 0;
+        let all_ns = own.run_delay_ns();
+        assert_eq!(own.last_ns, all_ns);
     }
 
     #[test]

@@ -16,8 +16,12 @@ use crate::error::{Result, Tried, breakdown};
 
 use super::SwitchCounters;
 use super::fabric::{Fabric, Port};
-use super::pace::{Pace, Step, spin_share, wants_realtime};
-use super::realtime::{IdleMeter, SWITCH_PRIORITY, be_punctual, cpu_ns, now_ns, set_realtime};
+use super::pace::{Pace, Step, spin_share};
+use super::priority::Priority;
+use super::realtime::{
+    DelayMeter, IdleMeter, SWITCH_PRIORITY, be_punctual, cpu_ns, now_ns, set_realtime,
+};
+use super::unread::SLEEP_NS_MIN;
 use super::wire::{Arguments, PortArgument, Reply, Request};
 
 /// How often idle time and the switch's own busyness are looked at.
@@ -77,6 +81,7 @@ struct Server {
     notes: Vec<String>,
     pace: Pace,
     review: Review,
+    delays: DelayMeter,
     spin_ns: u64,
 }
 
@@ -89,6 +94,7 @@ impl Server {
             notes: be_punctual(),
             pace: Pace::new(now_ns()),
             review: Review::begin(),
+            delays: DelayMeter::open(),
             spin_ns: 0,
         }
     }
@@ -112,12 +118,12 @@ impl Server {
     fn wait(&mut self) -> io::Result<Woken> {
         let now_ns = now_ns();
         let Some(due_ns) = self.fabric.next_due_ns() else {
-            return self.poll(None);
+            return self.sleep_until_woken(now_ns, None);
         };
         match self.pace.step(now_ns, due_ns) {
             Step::Release => {
                 self.fabric.release_due(due_ns.max(now_ns));
-                self.poll(Some(0))
+                self.look(now_ns)
             }
             Step::Spin => self.spin(now_ns, due_ns),
             Step::SleepUntil(wake_ns) => self.sleep(now_ns, wake_ns),
@@ -125,18 +131,54 @@ impl Server {
     }
 
     fn sleep(&mut self, now_ns: u64, wake_ns: u64) -> io::Result<Woken> {
-        let woken = self.poll(Some(wake_ns.saturating_sub(now_ns)))?;
+        let woken = self.sleep_until_woken(now_ns, Some(wake_ns.saturating_sub(now_ns)))?;
         if woken.is_empty() {
             self.pace.woke_late(self::now_ns().saturating_sub(wake_ns));
         }
         Ok(woken)
     }
 
+    /// Waits for packets or requests, at most so long; `None` means for ever.
+    fn sleep_until_woken(&mut self, now_ns: u64, at_most_ns: Option<u64>) -> io::Result<Woken> {
+        let woken = self.poll(at_most_ns)?;
+        let woken_ns = self::now_ns();
+        if woken_ns - now_ns > SLEEP_NS_MIN {
+            // If none woke it, none has waited.
+            let delayed_ns = match woken.ports.is_empty() {
+                true => 0,
+                false => self.delays.run_delay_ns(),
+            };
+            self.fabric.unread.slept(now_ns, woken_ns, delayed_ns);
+            self.note_empty(&woken, woken_ns);
+        } else {
+            self.note_empty(&woken, now_ns);
+        }
+        Ok(woken)
+    }
+
+    /// Looks for packets and requests without waiting.
+    fn look(&mut self, now_ns: u64) -> io::Result<Woken> {
+        let woken = self.poll(Some(0))?;
+        self.note_empty(&woken, now_ns);
+        Ok(woken)
+    }
+
+    /// Where no packet was found there was none at that time either, which came before.
+    fn note_empty(&mut self, woken: &Woken, now_ns: u64) {
+        let mut ready = woken.ports.iter().peekable();
+        for port in 0..self.fabric.port_count() {
+            if ready.next_if_eq(&&port).is_none() {
+                self.fabric.unread.seen_empty(port, now_ns);
+            }
+        }
+    }
+
     /// Looks for packets until the due time has come. What it finds is work, and ends the spin.
     fn spin(&mut self, began_ns: u64, due_ns: u64) -> io::Result<Woken> {
+        let mut now_ns = began_ns;
         loop {
-            let woken = self.poll(Some(0))?;
-            let now_ns = now_ns();
+            let woken = self.look(now_ns)?;
+            now_ns = self::now_ns();
             if woken.is_empty() && now_ns < due_ns {
                 continue;
             }
@@ -206,6 +248,7 @@ impl Server {
         SwitchCounters {
             cpu_ns: cpu_ns(),
             spin_ns: self.spin_ns,
+            without_priority_ns: self.review.priority.without_ns(now_ns()),
             ..self.fabric.read_counters()
         }
     }
@@ -233,8 +276,7 @@ struct Review {
     cpus: usize,
     began_ns: u64,
     cpu_ns: u64,
-    /// `None` once real-time priority was refused.
-    is_realtime: Option<bool>,
+    priority: Priority,
 }
 
 impl Review {
@@ -246,7 +288,7 @@ impl Review {
             cpus: thread::available_parallelism().map_or(1, usize::from),
             began_ns: now_ns(),
             cpu_ns: cpu_ns(),
-            is_realtime: set_realtime(Some(SWITCH_PRIORITY)).is_ok().then_some(true),
+            priority: Priority::begin(set_realtime(Some(SWITCH_PRIORITY)).is_ok(), now_ns()),
         }
     }
 
@@ -258,21 +300,10 @@ impl Review {
             return None;
         }
         let busy_share = (cpu_ns() - self.cpu_ns) as f64 / elapsed_ns as f64;
-        self.reconsider_priority(busy_share);
+        let ask = |wanted: bool| set_realtime(wanted.then_some(SWITCH_PRIORITY)).is_ok();
+        self.priority.reconsider(busy_share, now_ns, ask);
         self.began_ns = now_ns;
         self.cpu_ns = cpu_ns();
         Some(spin_share(self.cpus, self.idle.idle_cpus()))
-    }
-
-    fn reconsider_priority(&mut self, busy_share: f64) {
-        let Some(is_realtime) = self.is_realtime else {
-            return;
-        };
-        let wanted = wants_realtime(is_realtime, busy_share);
-        if wanted != is_realtime {
-            self.is_realtime = set_realtime(wanted.then_some(SWITCH_PRIORITY))
-                .is_ok()
-                .then_some(wanted);
-        }
     }
 }

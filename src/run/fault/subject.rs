@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::{Result, Tried};
 use crate::lab::Lab;
 use crate::lab::disk::Remembered;
-use crate::lab::node::Node;
+use crate::lab::node::{Node, pause};
 use crate::lab::servers::Cache;
 use crate::lab::servers::datadir::DATABASE;
 use crate::load::ledger;
@@ -50,7 +50,8 @@ impl<'a> Subject<'a> {
     ) -> Result<Subject<'a>> {
         let spec = &study.modes[mode];
         let distances = &study.sweeps[0].distances[0];
-        rig.enter(mode, spec, distances, SETTLING)?;
+        rig.enter(mode, spec, distances)?;
+        pause(SETTLING)?;
         if let Some(disks) = study.sweeps[0].disks.first() {
             rig.lab(mode).set_disks(disks)?;
         }
@@ -123,7 +124,8 @@ impl<'a> Subject<'a> {
         }
         self.lab().form_anew(cache)?;
         let (mode, spec, distances) = (self.mode, self.spec, self.distances);
-        self.rig.enter(mode, spec, distances, SETTLING)
+        self.rig.enter(mode, spec, distances)?;
+        pause(SETTLING)
     }
 
     /// Indices of the nodes that a fault befalls.
