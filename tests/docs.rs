@@ -195,13 +195,13 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 10] {
+fn flags() -> [Flag; 11] {
     use Flag::*;
     match HostBound {
-        HostBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows | LateLinks
-        | LateDisks | Behind => [
-            HostBound, Drifted, Downgraded, Degraded, Overloaded, Errors, NoRows, LateLinks,
-            LateDisks, Behind,
+        HostBound | NodeBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows
+        | LateLinks | LateDisks | Behind => [
+            HostBound, NodeBound, Drifted, Downgraded, Degraded, Overloaded, Errors, NoRows,
+            LateLinks, LateDisks, Behind,
         ],
     }
 }

@@ -11,7 +11,8 @@ use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{
-    AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
+    AfterLoad, Axis, ByRole, CellSummary, Contention, CpuPerCommit, Doing, HandshakeSummary,
+    LagSummary,
 };
 use crate::study::Mode;
 
@@ -33,6 +34,7 @@ pub enum Part {
     Reached,
     Runs,
     Costs,
+    Cpus,
     OnDisk,
 }
 
@@ -121,6 +123,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
+        (any(|cell| cell.contention.is_some()), contention()),
         (any(|cell| cell.disks.is_some()), on_disks()),
         (any(|cell| !cell.after_load.is_empty()), after_load()),
         (any(|cell| !cell.handshakes_us.is_empty()), handshakes()),
@@ -168,6 +171,9 @@ fn peer_at_ack(cell: &CellSummary) -> Entry {
 fn rates() -> Figures<'static> {
     let throughput = Figure::estimate("throughput_per_s", throughput);
     let ratio = Figure::estimate("ratio", versus);
+    let cpu_ratio = Figure::new("", |cell| {
+        Entry::number(cell.cpu_ratio.map(|r| r.median), Ratio)
+    });
     let usd = |cell: &CellSummary| cell.usd_per_million_queries;
     let shown = |cell: &CellSummary| {
         cell.difference_shown
@@ -182,6 +188,7 @@ fn rates() -> Figures<'static> {
         estimate("usd_per_million_queries", Dollars, usd),
         number("unchanged_per_s", Number(2), |cell| cell.unchanged_per_s),
         ratio.titled(Part::Reached, 2, Title::Versus),
+        cpu_ratio.at(Part::Reached, 3, "CPU\nsum"),
         words("difference_shown", shown),
         run.at(Part::Runs, 0, "to run all queries"),
         connect.at(Part::Runs, 1, "of which connecting"),
@@ -200,7 +207,10 @@ fn versus(cell: &CellSummary) -> Entry {
     let is_none_shown = cell.difference_shown == Some(false);
     match cell.baseline {
         None => Entry::Absent(Absent::Baseline),
-        Some(_) => Entry::range(cell.ratio, Ratio).marked(is_none_shown, Mark::NoDifference),
+        Some(_) => match cell.is_ratio_shared && cell.ratio.is_some() {
+            true => Entry::range(cell.ratio, Ratio).marked(true, Mark::Shared),
+            false => Entry::range(cell.ratio, Ratio).marked(is_none_shown, Mark::NoDifference),
+        },
     }
 }
 
@@ -219,9 +229,9 @@ fn latencies() -> Figures<'static> {
     let p50 = number("latency_us_p50", Time, |cell| cell.latency_us.p50);
     let p99 = number("latency_us_p99", Time, |cell| cell.latency_us.p99);
     vec![
-        p50.at(Part::Reached, 3, "p50"),
+        p50.at(Part::Reached, 4, "p50"),
         number("latency_us_p95", Time, |cell| cell.latency_us.p95),
-        p99.at(Part::Reached, 4, "p99"),
+        p99.at(Part::Reached, 5, "p99"),
         number("latency_us_p999", Time, |cell| cell.latency_us.p999),
         number("latency_us_max", Time, |cell| cell.latency_us.max),
         count("latency_samples", |cell| cell.latency_us.samples),
@@ -263,6 +273,33 @@ fn costs(summary: &Summary) -> Figures<'_> {
 fn cpu_of(who: &str, pick: fn(&CpuPerCommit) -> Option<f64>) -> Figure<'static> {
     let name = format!("cpu_us_per_commit_{who}");
     number(&name, Time, move |cell| pick(&cell.cpu_us_per_commit))
+}
+
+/// Who waited for a CPU, and what emulating took.
+fn contention() -> Figures<'static> {
+    type OfContention = fn(&Contention) -> Option<f64>;
+    let waits: [(&str, u32, &str, OfContention); 7] = [
+        ("", 0, "all", |of| Some(of.all)),
+        ("_writer", 1, "writer", |of| of.writer),
+        ("_replicas", 2, "replicas", |of| of.replicas),
+        ("_client", 3, "client", |of| of.client),
+        ("_front", 4, "front", |of| of.front),
+        ("_links", 5, "links", |of| of.links),
+        ("_disks", 6, "disks", |of| of.disks),
+    ];
+    let wait = |(role, place, title, pick): (&str, u32, &str, OfContention)| {
+        let name = format!("contention{role}");
+        let share = number(&name, Share, move |cell| pick(cell.contention.as_ref()?));
+        share.at(Part::Cpus, place, title)
+    };
+    let emulators = number("emulators_cpu_share", Share, |cell| {
+        Some(cell.contention?.emulators_cpu_share)
+    });
+    let cpu_ratio = estimate("cpu_ratio", Ratio, |cell| cell.cpu_ratio);
+    let shared = words("ratio_shared", |cell| cell.is_ratio_shared.to_string());
+    let mut figures: Figures = waits.into_iter().map(wait).collect();
+    figures.extend([emulators.at(Part::Cpus, 7, "emulators"), cpu_ratio, shared]);
+    figures
 }
 
 fn front() -> Figures<'static> {
