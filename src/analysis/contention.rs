@@ -60,10 +60,12 @@ pub fn summarise(measurements: &[&Measurement]) -> Option<Contention> {
     })
 }
 
-/// Of a server that has CPUs for itself.
+/// Of each server, if all have CPUs for themselves.
 fn own_cpus(measurement: &Measurement) -> Option<u32> {
-    let mut all = measurement.scheduled.iter();
-    all.find_map(|process| process.own_cpus)
+    let is_server = |process: &&Scheduled| matches!(process.role, Role::Writer | Role::Replica);
+    let servers = measurement.scheduled.iter().filter(is_server);
+    let own: Option<Vec<u32>> = servers.map(|process| process.own_cpus).collect();
+    own?.into_iter().min()
 }
 
 /// CPU time for each commit: servers, clients, front, links and disks together, from each process's
@@ -166,6 +168,11 @@ mod tests {
         alone.scheduled[0].own_cpus = Some(1);
         assert_eq!(of_all(&alone), Some(50_000.0 / 450_000.0));
         assert!(!is_node_bound(&alone));
+        assert_eq!(
+            summarise(&[&alone]).unwrap().own_cpus,
+            None,
+            "of the writer only"
+        );
         alone.scheduled[0].run_us = 950_000.0;
         assert!(is_node_bound(&alone));
         alone.scheduled[0].own_cpus = Some(2);

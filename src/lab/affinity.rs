@@ -32,8 +32,8 @@ pub fn keep_to(cpus: &[u32]) -> Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set).tried(tried)
 }
 
-/// Makes `command` start its program on these CPUs; with none of its own, on those of whoever starts
-/// it.
+/// Makes `command` start its program on these CPUs; with none of its own, on those of whoever
+/// starts it.
 ///
 /// # Errors
 /// A breakdown if there can be no such CPU.

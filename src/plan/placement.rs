@@ -295,7 +295,8 @@ mod tests {
             prop_assert!(own.len() == nodes as usize && rest.len() >= REST_CPUS as usize);
             prop_assert!(own.iter().all(|set| set.len() == each as usize));
             if nodes * each.div_ceil(threads) <= cores && numa_nodes == 1 {
-                let cores_of = |set: &Vec<u32>| set.iter().map(|id| id % cores).collect::<BTreeSet<u32>>();
+                let core = |id: &u32| id % cores;
+                let cores_of = |set: &Vec<u32>| -> BTreeSet<u32> { set.iter().map(core).collect() };
                 let cores_used: usize = own.iter().map(|set| cores_of(set).len()).sum();
                 let together: BTreeSet<u32> = own.iter().flat_map(cores_of).collect();
                 prop_assert_eq!(cores_used, together.len(), "a core of two nodes");

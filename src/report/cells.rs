@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::columns::{Figure, Part, Title, figures, is_measured};
+use super::columns::{figures, is_measured};
 use super::entry::{Entry, Mark};
+use super::figure::{Figure, Part, Title};
 use super::group::grouped;
 use super::numbers::{count, or_nothing, time};
 use super::page::{Block, Column, Table};
@@ -247,8 +248,8 @@ impl Group<'_> {
     /// `None` where nobody looked who waits for a CPU.
     fn cpus(&self) -> Option<Table> {
         let is_told = |cell: &CellSummary| cell.contention.is_some();
-        let first = self.cells.iter().find_map(|cell| cell.contention)?;
-        let title = match first.own_cpus {
+        let told = self.cells.iter().filter_map(|cell| cell.contention);
+        let title = match told.map(|told| told.own_cpus).min()? {
             Some(1) => "CPU waited for, nodes with 1 CPU of their own".to_owned(),
             Some(own) => format!("CPU waited for, nodes with {own} CPUs of their own"),
             None => "CPU waited for, shared".to_owned(),

@@ -5,109 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use super::entry::{Absent, Entry, Mark, Quantity, Style};
-use super::label;
+use super::figure::{Figure, Figures, Part, Title, count, estimate, number, words};
 use super::numbers::Unit::{self, Bytes, Dollars, Number, Ratio, Seconds, Share, Time, Trips};
+use super::{contention, label};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
-use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{
-    AfterLoad, Axis, ByRole, CellSummary, Contention, CpuPerCommit, Doing, HandshakeSummary,
-    LagSummary,
+    AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
 };
 use crate::study::Mode;
-
-/// A figure of a cell.
-pub struct Figure<'s> {
-    /// Its title in CSV, units and all; empty for what only tables have.
-    pub name: String,
-    /// Whether CSV has `_median`, `_low` and `_high` of it.
-    pub is_estimate: bool,
-    /// Its place in a table, from left to right, and its title there.
-    pub shown: Option<(Part, u32, Title)>,
-    /// How it comes from a cell.
-    pub entry: Box<dyn Fn(&CellSummary) -> Entry + 's>,
-}
-
-/// The tables of a group of cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Reached,
-    Runs,
-    Costs,
-    Cpus,
-    OnDisk,
-}
-
-/// What stands over a column of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Title {
-    Is(String),
-    /// Commits or transactions per second.
-    Rate,
-    /// What the row is held against.
-    Versus,
-}
 
 /// One figure of a replica's lag.
 type OfLag = fn(&LagSummary) -> Option<f64>;
 /// One figure of the disks.
 type OfDisks = fn(&CellSummary) -> ByRole;
-/// Figures that belong together.
-type Figures<'s> = Vec<Figure<'s>>;
-
-impl<'s> Figure<'s> {
-    fn new(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
-        Figure {
-            name: name.to_owned(),
-            is_estimate: false,
-            shown: None,
-            entry: Box::new(entry),
-        }
-    }
-
-    fn estimate(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
-        Figure {
-            is_estimate: true,
-            ..Figure::new(name, entry)
-        }
-    }
-
-    fn at(self, part: Part, place: u32, title: &str) -> Figure<'s> {
-        self.titled(part, place, Title::Is(title.to_owned()))
-    }
-
-    fn titled(self, part: Part, place: u32, title: Title) -> Figure<'s> {
-        Figure {
-            shown: Some((part, place, title)),
-            ..self
-        }
-    }
-}
-
-fn words<'s, W: Into<String>>(name: &str, pick: impl Fn(&CellSummary) -> W + 's) -> Figure<'s> {
-    Figure::new(name, move |cell| Entry::Words(pick(cell).into()))
-}
-
-fn number<'s>(
-    name: &str,
-    unit: Unit,
-    pick: impl Fn(&CellSummary) -> Option<f64> + 's,
-) -> Figure<'s> {
-    Figure::new(name, move |cell| Entry::number(pick(cell), unit))
-}
-
-fn count<'s>(name: &str, pick: impl Fn(&CellSummary) -> u64 + 's) -> Figure<'s> {
-    number(name, Unit::Count, move |cell| Some(pick(cell) as f64))
-}
-
-fn estimate<'s>(
-    name: &str,
-    unit: Unit,
-    pick: impl Fn(&CellSummary) -> Option<Estimate> + 's,
-) -> Figure<'s> {
-    Figure::estimate(name, move |cell| Entry::range(pick(cell), unit))
-}
-
 /// Whether any round of it was measured, void ones included.
 pub fn is_measured(cell: &CellSummary) -> bool {
     cell.rounds + cell.rounds_void > 0
@@ -123,7 +34,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
-        (any(|cell| cell.contention.is_some()), contention()),
+        (any(|cell| cell.contention.is_some()), contention::figures()),
         (any(|cell| cell.disks.is_some()), on_disks()),
         (any(|cell| !cell.after_load.is_empty()), after_load()),
         (any(|cell| !cell.handshakes_us.is_empty()), handshakes()),
@@ -273,33 +184,6 @@ fn costs(summary: &Summary) -> Figures<'_> {
 fn cpu_of(who: &str, pick: fn(&CpuPerCommit) -> Option<f64>) -> Figure<'static> {
     let name = format!("cpu_us_per_commit_{who}");
     number(&name, Time, move |cell| pick(&cell.cpu_us_per_commit))
-}
-
-/// Who waited for a CPU, and what emulating took.
-fn contention() -> Figures<'static> {
-    type OfContention = fn(&Contention) -> Option<f64>;
-    let waits: [(&str, u32, &str, OfContention); 7] = [
-        ("", 0, "all", |of| Some(of.all)),
-        ("_writer", 1, "writer", |of| of.writer),
-        ("_replicas", 2, "replicas", |of| of.replicas),
-        ("_client", 3, "client", |of| of.client),
-        ("_front", 4, "front", |of| of.front),
-        ("_links", 5, "links", |of| of.links),
-        ("_disks", 6, "disks", |of| of.disks),
-    ];
-    let wait = |(role, place, title, pick): (&str, u32, &str, OfContention)| {
-        let name = format!("contention{role}");
-        let share = number(&name, Share, move |cell| pick(cell.contention.as_ref()?));
-        share.at(Part::Cpus, place, title)
-    };
-    let emulators = number("emulators_cpu_share", Share, |cell| {
-        Some(cell.contention?.emulators_cpu_share)
-    });
-    let cpu_ratio = estimate("cpu_ratio", Ratio, |cell| cell.cpu_ratio);
-    let shared = words("ratio_shared", |cell| cell.is_ratio_shared.to_string());
-    let mut figures: Figures = waits.into_iter().map(wait).collect();
-    figures.extend([emulators.at(Part::Cpus, 7, "emulators"), cpu_ratio, shared]);
-    figures
 }
 
 fn front() -> Figures<'static> {

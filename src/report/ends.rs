@@ -266,14 +266,14 @@ fn of_contention(summary: &Summary) -> Vec<String> {
     let lines = [
         (
             is_told,
-            "CPU waited for: time ready to run without a CPU, over that and run time together; all: \
-             of all who share CPUs. Emulators: what links and disks took of all CPU time. CPU sum: \
-             of servers, links, disks and clients for each commit, over the baseline's.",
+            "CPU waited for: time ready to run without a CPU, over that and run time together; \
+             all: of all who share CPUs. Emulators: what links and disks took of all CPU time. \
+             CPU sum: of servers, links, disks and clients for each commit, over the baseline's.",
         ),
         (
             is_shared,
-            "(0.66) shared: not the mode's price. One of both rows waited for the host's CPUs, which \
-             its nodes share; where CPU sum is about 1 over that ratio, the one is the other.",
+            "(0.66) shared: not the mode's price. One of both rows waited for the host's CPUs, \
+             which its nodes share; where CPU sum is about 1 over that ratio, the one is the other.",
         ),
     ];
     let told = lines.into_iter().filter(|(is_told, _)| *is_told);

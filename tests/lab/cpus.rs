@@ -15,7 +15,8 @@ use crate::studies::report_of;
 fn study(cpus: &str) -> String {
     format!(
         "sites = [\"a\", \"b\"]\nwarmup = \"0.1s\"\nmeasure = \"0.5s\"\ncpus = {cpus}\n\
-         [[mode]]\nserver = \"mariadb\"\nmode = [\"single\", \"async\"]\nnodes = 2\n\
+         [[mode]]\nserver = \"mariadb\"\nmode = \"single\"\n\
+         [[mode]]\nserver = \"mariadb\"\nmode = \"async\"\n\
          [[sweep]]\nworkload = \"update_index\"\nconnections = 4\nrtt = \"0.25ms\"\n"
     )
 }

@@ -91,12 +91,12 @@ pub struct CellSummary {
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
     pub difference_shown: Option<bool>,
-    /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is no
-    /// price of the mode.
+    /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is
+    /// no price of the mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_ratio_shared: bool,
-    /// CPU time of all for each commit over the baseline's, paired by round; absent where contention
-    /// is not known.
+    /// CPU time of all for each commit over the baseline's, paired by round; absent where
+    /// contention is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ratio: Option<Estimate>,
     pub latency_us: Percentiles,

@@ -19,6 +19,6 @@ pub struct Contention {
     pub emulators_cpu_share: f64,
     /// Threads over all rounds that ended within a window: they are in no figure here.
     pub threads_ended: u64,
-    /// How many CPUs a server has for itself; `None`: it shares them.
+    /// How many CPUs each server has for itself; `None`: some server shares them.
     pub own_cpus: Option<u32>,
 }
