@@ -273,7 +273,7 @@ fn of_contention(summary: &Summary) -> Vec<String> {
         (
             is_shared,
             "(0.66) shared: not the mode's price. One of both rows waited for the host's CPUs, \
-             which its nodes share; where CPU sum is about 1 over that ratio, the one is the other.",
+             which its nodes share; where CPU sum is about 1 over that ratio, one is the other.",
         ),
     ];
     let told = lines.into_iter().filter(|(is_told, _)| *is_told);
