@@ -2,6 +2,7 @@
 
 mod cell;
 mod labs;
+mod placement;
 mod point;
 mod schedule;
 
@@ -18,6 +19,7 @@ use crate::study::{Disks, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload,
 
 pub use cell::Cell;
 pub use labs::{LabPlan, labs};
+pub use placement::{Cpu, Placement, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
 

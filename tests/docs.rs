@@ -195,12 +195,13 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 11] {
+fn flags() -> [Flag; 14] {
     use Flag::*;
     match HostBound {
-        HostBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows | LateLinks
-        | LinksStarved | LateDisks | Behind => [
+        HostBound | NodeBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows
+        | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied => [
             HostBound,
+            NodeBound,
             Drifted,
             Downgraded,
             Degraded,
@@ -211,6 +212,8 @@ fn flags() -> [Flag; 11] {
             LinksStarved,
             LateDisks,
             Behind,
+            NotIdle,
+            NotApplied,
         ],
     }
 }

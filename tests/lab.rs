@@ -14,6 +14,8 @@ mod breakdowns;
 mod certificates;
 #[path = "lab/copies.rs"]
 mod copies;
+#[path = "lab/cpus.rs"]
+mod cpus;
 #[path = "lab/disk.rs"]
 mod disk;
 #[path = "lab/endpoint_days.rs"]

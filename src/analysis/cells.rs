@@ -9,7 +9,7 @@ use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
     Percentiles, ReplicaCpu, Traffic,
 };
-use super::{activity, applied, disks, endpoints, terms, timeline, void};
+use super::{activity, applied, contention, disks, endpoints, terms, timeline, void};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
@@ -57,6 +57,8 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let is_ours = record.header.endpoints.is_empty();
     let by_round = by_round(record, index, &rounds);
     let ratio = over(&by_round.ratio);
+    let base = Rounds::of_baseline(record, index);
+    let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
     CellSummary {
         rounds: rounds.sound.len() as u32,
         rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
@@ -78,6 +80,8 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
+        is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(&rounds)),
+        cpu_ratio: over(&by_round.cpu_ratio),
         latency_us: latency(&rounds.sound),
         cpu_us_per_commit: cpu(&rounds),
         cpu_us_per_s_idle: medians_by_name(&rounds.sound, |m| m.cpu.idle_us_per_s.clone()),
@@ -104,6 +108,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         after_load: activity::after_load(&rounds.sound),
         handshakes_us: endpoints::handshakes(&rounds.sound),
         counters_per_commit: endpoints::counters(record, index, &rounds.sound, rounds.per),
+        contention: contention::summarise(&rounds.sound),
         host_busy: rounds.median_of(|m| Some(flags::busy_share(m))),
         errors: errors(&rounds.sound),
         flags: flags::count(&rounds.all, Asked::of(&record.header, &named.point)),
@@ -115,6 +120,8 @@ fn cell(record: &Record, index: usize) -> CellSummary {
 fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     // Of replicas that somebody else runs nobody has seen whether they count what they apply.
     let is_ours = record.header.endpoints.is_empty();
+    let base = Rounds::of_baseline(record, index);
+    let base = base.as_ref();
     let applied_per_s = |m: &Measurement| applied::per_s(m, rounds.per, rounds.warmup_s);
     ByRound {
         throughput_per_s: rounds.by_round(|m| throughput(m, rounds.per)),
@@ -122,7 +129,8 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
         applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
-        ratio: ratio(record, index, rounds),
+        ratio: base.map_or_else(BTreeMap::new, |base| ratio(rounds, base)),
+        cpu_ratio: base.map_or_else(BTreeMap::new, |base| rounds.cpu_ratio(base)),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
         p50_us: rounds.by_round(|m| latency(&[m]).p50),
         p95_us: rounds.by_round(|m| latency(&[m]).p95),
@@ -195,6 +203,16 @@ impl<'a> Rounds<'a> {
         }
     }
 
+    /// Of the cell that this one is held against.
+    fn of_baseline(record: &'a Record, index: usize) -> Option<Self> {
+        let base = baseline_of(&record.header, index)?;
+        Some(Rounds::of(record, base))
+    }
+
+    fn cpu_ratio(&self, base: &Rounds) -> BTreeMap<u32, f64> {
+        contention::cpu_ratio((&self.sound, self.per), (&base.sound, base.per))
+    }
+
     fn steady(&self, measurement: &Measurement) -> Vec<(u32, f64)> {
         match self.is_long {
             true => timeline::steady(measurement, self.warmup_s, self.per),
@@ -246,11 +264,7 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
 }
 
 /// Throughput over the baseline's in the same round, where both are sound.
-fn ratio(record: &Record, index: usize, mode: &Rounds) -> BTreeMap<u32, f64> {
-    let Some(base) = baseline_of(&record.header, index) else {
-        return BTreeMap::new();
-    };
-    let base = Rounds::of(record, base);
+fn ratio(mode: &Rounds, base: &Rounds) -> BTreeMap<u32, f64> {
     let of_round = |round| base.sound.iter().find(|m| m.round == round);
     mode.by_round(|m| {
         let below = throughput(of_round(m.round)?, base.per)?;

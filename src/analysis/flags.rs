@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::contention::{self, HOST_BOUND_CONTENTION};
 use super::summary::{FlagCount, Per};
 use super::terms;
 use crate::plan::Point;
 use crate::record::{DiskGot, DiskUse, Flag, Header, LAG_LIMIT_S, Measurement};
 
-/// From this share of the host's CPU time on, busy or stolen, a figure tells of the host.
+/// From this share of the host's CPU time on, busy or stolen, a figure tells of the host: of a
+/// record that does not tell who waited.
 pub const HOST_BOUND_SHARE: f64 = 0.95;
 /// A round-trip time may stray by this share of what was asked, a flush time by this share of its
 /// floor and what was asked, or by so many µs if that is more.
@@ -58,9 +60,9 @@ impl Asked {
 
 /// All doubts of one measurement: those noted while it ran and those judged from its figures.
 pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
-    let busy = busy_share(measurement);
     let judged = [
-        (Flag::HostBound, busy >= HOST_BOUND_SHARE),
+        (Flag::HostBound, is_host_bound(measurement)),
+        (Flag::NodeBound, contention::is_node_bound(measurement)),
         (Flag::Drifted, has_drifted(measurement)),
         (Flag::Degraded, is_degraded(measurement)),
         (Flag::LateDisks, measurement.disks.iter().any(is_late)),
@@ -83,6 +85,13 @@ pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
     flags.sort();
     flags.dedup();
     flags
+}
+
+fn is_host_bound(measurement: &Measurement) -> bool {
+    match contention::of_all(measurement) {
+        Some(share) => share > HOST_BOUND_CONTENTION,
+        None => busy_share(measurement) >= HOST_BOUND_SHARE,
+    }
 }
 
 fn are_links_starved(measurement: &Measurement) -> bool {
@@ -176,7 +185,7 @@ pub fn count(measurements: &[&Measurement], asked: Asked) -> Vec<FlagCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CpuUsed, Degraded, Lag, RttGot};
+    use crate::record::{CpuUsed, Degraded, Lag, RttGot, Scheduled};
 
     const CLOSED: Asked = Asked {
         per: Per::Commit,
@@ -266,6 +275,25 @@ mod tests {
             (lacking(0.5), lacking(0.6)),
             (vec![], vec![Flag::LinksStarved])
         );
+    }
+
+    #[test]
+    fn who_waits_for_a_cpu_is_host_bound_however_busy_the_host() {
+        let waited = |run_delay_us, own_cpus| {
+            flags(|m| {
+                m.host_busy = 0.99;
+                m.window_s = 90e-6;
+                m.scheduled = vec![Scheduled {
+                    run_us: 90.0,
+                    run_delay_us,
+                    own_cpus,
+                    ..Scheduled::default()
+                }];
+            })
+        };
+        assert_eq!(waited(10.0, None), []);
+        assert_eq!(waited(10.1, None), [Flag::HostBound]);
+        assert_eq!(waited(0.0, Some(1)), [Flag::HostBound, Flag::NodeBound]);
     }
 
     #[test]

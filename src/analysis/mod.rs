@@ -7,6 +7,7 @@ pub mod applied;
 pub mod audit;
 pub mod cells;
 pub mod claims;
+mod contention;
 mod disks;
 pub mod effects;
 mod endpoints;

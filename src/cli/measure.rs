@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 
 use super::endpoint;
-use super::needs::{need_disks, need_memory, need_root, need_tun, read_file};
+use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
 use super::progress::Progress;
 use super::unknown_variable::Given;
 use crate::analysis;
@@ -18,6 +18,7 @@ use crate::record::store::Record;
 use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
+use crate::study::cpus::Cpus;
 use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written};
 
 /// Exit code of a run that the user stopped.
@@ -44,6 +45,9 @@ pub struct RunOptions {
     /// TLS on every connection, replication included
     #[arg(long)]
     tls: bool,
+    /// CPUs that each node has for itself: a number, `writer` or `shared`
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true)]
+    cpus: Option<Cpus>,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -70,6 +74,7 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         need_tun(verb)?;
         need_disks(&study)?;
         need_memory(&study)?;
+        need_cpus(&study)?;
         fetch_missing(&study, &cache, &catalogue)?;
         // Once more: now the servers' versions, and so what they can do, are known for certain.
         (study, text) = read_study(chosen, options, &cache, &catalogue)?;
@@ -214,6 +219,7 @@ fn read_study(
         measure: options.measure,
         my_cnf_text: my_cnf.transpose()?,
         tls: options.tls.then_some(true),
+        cpus: options.cpus,
         is_quick,
     })?;
     Ok((study, text))

@@ -6,6 +6,7 @@ use crate::error::{Error, Mistake, Result};
 use crate::lab::disk::{check_room, missing};
 use crate::lab::memory::Controller;
 use crate::plan::labs;
+use crate::run::cpus;
 use crate::study::Study;
 
 /// A study on emulated disks needs what they are made of, and room for their images.
@@ -38,6 +39,14 @@ pub fn need_memory(study: &Study) -> Result<()> {
         true => Controller::find().map(drop),
         false => Ok(()),
     }
+}
+
+/// Nodes that are to have CPUs of their own need as many.
+///
+/// # Errors
+/// A mistake with the arithmetic.
+pub fn need_cpus(study: &Study) -> Result<()> {
+    cpus::placement(study).map(drop)
 }
 
 /// A file of the user's, as text.

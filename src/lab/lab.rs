@@ -30,6 +30,8 @@ pub struct LabSpec {
     pub sites: Vec<String>,
     pub binary_log: bool,
     pub appliers: u32,
+    /// CPUs that each node has for itself; nodes without any share the rest.
+    pub cpus: Vec<Vec<u32>>,
     /// Memory that each server may use; `None` for no limit.
     pub memory_bytes: Option<u64>,
     /// Some mode of this lab lets several nodes write.

@@ -1,5 +1,6 @@
 //! The real thing: servers, links and modes on one machine.
 
+pub mod affinity;
 pub mod child;
 pub mod disk;
 pub mod endpoint;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 
+use super::affinity;
 use super::disk::Volume;
 use super::memory::MemoryLimit;
 use super::netns::Place;
@@ -35,6 +36,8 @@ pub struct Node {
     admin: Option<Admin>,
     /// The emulated disk that its data directory stands on; dropped after its server has ended.
     pub volume: Option<Volume>,
+    /// The CPUs that its server has for itself; none: it shares those of whoever starts it.
+    pub cpus: Vec<u32>,
     /// The memory that its server may use, where that is limited.
     memory: Option<MemoryLimit>,
     /// How long its log was when its server was last started.
@@ -53,6 +56,7 @@ impl Node {
             process: None,
             admin: None,
             volume: None,
+            cpus: vec![],
             memory: None,
             log_bytes_before: 0,
         })
@@ -177,6 +181,7 @@ impl Node {
         command.stdout(log.try_clone().tried(|| "copy a descriptor".into())?);
         command.stderr(log);
         self.place.enter(&mut command)?;
+        affinity::enter(&mut command, &self.cpus)?;
         if let Some(memory) = &self.memory {
             memory.enter(&mut command)?;
         }

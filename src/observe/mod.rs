@@ -5,4 +5,5 @@ pub mod counting;
 pub mod cpu;
 pub mod host;
 pub mod lag;
+pub mod schedstat;
 pub mod status;

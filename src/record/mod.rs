@@ -3,6 +3,7 @@
 
 pub mod counter;
 pub mod histogram;
+pub mod scheduled;
 pub mod server_errors;
 pub mod store;
 pub mod trial;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::counter::Counters;
+pub use self::scheduled::{Role, Scheduled};
 use self::server_errors::ServerErrors;
 use crate::plan::Cell;
 use crate::study::{Study, Variables};
@@ -147,6 +149,10 @@ pub struct Measurement {
     pub handshakes: Vec<Handshakes>,
     /// CPU time used in the window.
     pub cpu: CpuUsed,
+    /// How long each process ran in it and waited for a CPU; none in a record of before this was
+    /// looked at, or from a kernel that does not count it.
+    #[serde(default)]
+    pub scheduled: Vec<Scheduled>,
     /// Traffic in the window, one entry per link and direction that carried anything.
     pub links: Vec<LinkTraffic>,
     /// Packets that left the switch later than `late_bound_us` after their due time, and all.
@@ -399,8 +405,10 @@ pub struct Degraded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
-    /// The host's CPUs were saturated: the figure tells of the host.
+    /// Somebody waited for the host's CPUs, or they were saturated: the figure tells of the host.
     HostBound,
+    /// A node's own CPUs were full: a result.
+    NodeBound,
     /// A round-trip time or a flush time got before and after differ, or differ from what was
     /// asked.
     Drifted,
@@ -433,6 +441,7 @@ impl Flag {
     pub fn name(self) -> &'static str {
         match self {
             Flag::HostBound => "host-bound",
+            Flag::NodeBound => "node-bound",
             Flag::Drifted => "drifted",
             Flag::Downgraded => "downgraded",
             Flag::Degraded => "degraded",

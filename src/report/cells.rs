@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::columns::{Figure, Part, Title, figures, is_measured};
+use super::columns::{figures, is_measured};
 use super::entry::{Entry, Mark};
+use super::figure::{Figure, Part, Title};
 use super::group::grouped;
 use super::numbers::{count, or_nothing, time};
 use super::page::{Block, Column, Table};
@@ -57,6 +58,8 @@ impl Group<'_> {
         blocks.extend(self.runs());
         blocks.push(Block::Space);
         blocks.push(Block::Table(self.costs()));
+        let cpus = self.cpus().map(Block::Table);
+        blocks.extend(cpus.into_iter().flat_map(|table| [Block::Space, table]));
         let on_disk = self.on_disk().map(Block::Table);
         blocks.extend(on_disk.into_iter().flat_map(|table| [Block::Space, table]));
         blocks.extend(notes(self.asides()));
@@ -249,6 +252,18 @@ impl Group<'_> {
     fn costs(&self) -> Table {
         let per = format!("per {}", label::one(self.cells[0].per));
         self.table(Part::Costs, (&per, plain), |_| true)
+    }
+
+    /// `None` where nobody looked who waits for a CPU.
+    fn cpus(&self) -> Option<Table> {
+        let is_told = |cell: &CellSummary| cell.contention.is_some();
+        let told = self.cells.iter().filter_map(|cell| cell.contention);
+        let title = match told.map(|told| told.own_cpus).min()? {
+            Some(1) => "CPU waited for, nodes with 1 CPU of their own".to_owned(),
+            Some(own) => format!("CPU waited for, nodes with {own} CPUs of their own"),
+            None => "CPU waited for, shared".to_owned(),
+        };
+        Some(self.table(Part::Cpus, (&title, plain), is_told))
     }
 
     /// `None` where no disk is emulated or measured.

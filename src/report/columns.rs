@@ -5,107 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use super::entry::{Absent, Entry, Mark, Quantity, Style};
-use super::label;
+use super::figure::{Figure, Figures, Part, Title, count, estimate, number, words};
 use super::numbers::Unit::{self, Bytes, Dollars, Number, Ratio, Seconds, Share, Time, Trips};
+use super::{contention, label};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
-use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{
     AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
 };
 use crate::study::Mode;
 
-/// A figure of a cell.
-pub struct Figure<'s> {
-    /// Its title in CSV, units and all; empty for what only tables have.
-    pub name: String,
-    /// Whether CSV has `_median`, `_low` and `_high` of it.
-    pub is_estimate: bool,
-    /// Its place in a table, from left to right, and its title there.
-    pub shown: Option<(Part, u32, Title)>,
-    /// How it comes from a cell.
-    pub entry: Box<dyn Fn(&CellSummary) -> Entry + 's>,
-}
-
-/// The tables of a group of cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Reached,
-    Runs,
-    Costs,
-    OnDisk,
-}
-
-/// What stands over a column of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Title {
-    Is(String),
-    /// Commits or transactions per second.
-    Rate,
-    /// What the row is held against.
-    Versus,
-}
-
 /// One figure of a replica's lag.
 type OfLag = fn(&LagSummary) -> Option<f64>;
 /// One figure of the disks.
 type OfDisks = fn(&CellSummary) -> ByRole;
-/// Figures that belong together.
-type Figures<'s> = Vec<Figure<'s>>;
-
-impl<'s> Figure<'s> {
-    fn new(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
-        Figure {
-            name: name.to_owned(),
-            is_estimate: false,
-            shown: None,
-            entry: Box::new(entry),
-        }
-    }
-
-    fn estimate(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
-        Figure {
-            is_estimate: true,
-            ..Figure::new(name, entry)
-        }
-    }
-
-    fn at(self, part: Part, place: u32, title: &str) -> Figure<'s> {
-        self.titled(part, place, Title::Is(title.to_owned()))
-    }
-
-    fn titled(self, part: Part, place: u32, title: Title) -> Figure<'s> {
-        Figure {
-            shown: Some((part, place, title)),
-            ..self
-        }
-    }
-}
-
-fn words<'s, W: Into<String>>(name: &str, pick: impl Fn(&CellSummary) -> W + 's) -> Figure<'s> {
-    Figure::new(name, move |cell| Entry::Words(pick(cell).into()))
-}
-
-fn number<'s>(
-    name: &str,
-    unit: Unit,
-    pick: impl Fn(&CellSummary) -> Option<f64> + 's,
-) -> Figure<'s> {
-    Figure::new(name, move |cell| Entry::number(pick(cell), unit))
-}
-
-fn count<'s>(name: &str, pick: impl Fn(&CellSummary) -> u64 + 's) -> Figure<'s> {
-    number(name, Unit::Count, move |cell| Some(pick(cell) as f64))
-}
-
-fn estimate<'s>(
-    name: &str,
-    unit: Unit,
-    pick: impl Fn(&CellSummary) -> Option<Estimate> + 's,
-) -> Figure<'s> {
-    Figure::estimate(name, move |cell| Entry::range(pick(cell), unit))
-}
-
 /// Whether any round of it was measured, void ones included.
 pub fn is_measured(cell: &CellSummary) -> bool {
     cell.rounds + cell.rounds_void > 0
@@ -122,6 +35,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (any(|cell| cell.offered_per_s.is_some()), offered()),
         (any(|cell| cell.pace_us.is_some()), paced()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
+        (any(|cell| cell.contention.is_some()), contention::figures()),
         (any(|cell| cell.disks.is_some()), on_disks()),
         (any(|cell| !cell.after_load.is_empty()), after_load()),
         (any(|cell| !cell.handshakes_us.is_empty()), handshakes()),
@@ -169,6 +83,9 @@ fn peer_at_ack(cell: &CellSummary) -> Entry {
 fn rates() -> Figures<'static> {
     let throughput = Figure::estimate("throughput_per_s", throughput);
     let ratio = Figure::estimate("ratio", versus);
+    let cpu_ratio = Figure::new("", |cell| {
+        Entry::number(cell.cpu_ratio.map(|r| r.median), Ratio)
+    });
     let usd = |cell: &CellSummary| cell.usd_per_million_queries;
     let shown = |cell: &CellSummary| {
         cell.difference_shown
@@ -183,6 +100,7 @@ fn rates() -> Figures<'static> {
         estimate("usd_per_million_queries", Dollars, usd),
         number("unchanged_per_s", Number(2), |cell| cell.unchanged_per_s),
         ratio.titled(Part::Reached, 2, Title::Versus),
+        cpu_ratio.at(Part::Reached, 3, "CPU\nsum"),
         words("difference_shown", shown),
         run.at(Part::Runs, 0, "to run all queries"),
         connect.at(Part::Runs, 1, "of which connecting"),
@@ -201,7 +119,10 @@ fn versus(cell: &CellSummary) -> Entry {
     let is_none_shown = cell.difference_shown == Some(false);
     match cell.baseline {
         None => Entry::Absent(Absent::Baseline),
-        Some(_) => Entry::range(cell.ratio, Ratio).marked(is_none_shown, Mark::NoDifference),
+        Some(_) => match cell.is_ratio_shared && cell.ratio.is_some() {
+            true => Entry::range(cell.ratio, Ratio).marked(true, Mark::Shared),
+            false => Entry::range(cell.ratio, Ratio).marked(is_none_shown, Mark::NoDifference),
+        },
     }
 }
 
@@ -224,9 +145,9 @@ fn latencies() -> Figures<'static> {
     let p50 = number("latency_us_p50", Time, |cell| cell.latency_us.p50);
     let p99 = number("latency_us_p99", Time, |cell| cell.latency_us.p99);
     vec![
-        p50.at(Part::Reached, 3, "p50"),
+        p50.at(Part::Reached, 4, "p50"),
         number("latency_us_p95", Time, |cell| cell.latency_us.p95),
-        p99.at(Part::Reached, 4, "p99"),
+        p99.at(Part::Reached, 5, "p99"),
         number("latency_us_p999", Time, |cell| cell.latency_us.p999),
         number("latency_us_max", Time, |cell| cell.latency_us.max),
         count("latency_samples", |cell| cell.latency_us.samples),

@@ -194,11 +194,9 @@ pub fn foot(summary: &Summary) -> Vec<Block> {
     let mut lines = reading(summary);
     let flags = summary.cells.iter().flat_map(|cell| &cell.flags);
     let flags: BTreeSet<Flag> = flags.map(|count| count.flag).collect();
-    lines.extend(
-        flags
-            .into_iter()
-            .map(|flag| format!("! {}: {}", flag.name(), meaning(flag))),
-    );
+    let tells = summary.cells.iter().any(|cell| cell.contention.is_some());
+    let told = |flag: Flag| format!("! {}: {}", flag.name(), meaning(flag, tells));
+    lines.extend(flags.into_iter().map(told));
     lines.push(again(&summary.command_line, summary.seed));
     vec![
         Block::Heading("How to read this".to_owned()),
@@ -252,10 +250,34 @@ fn reading(summary: &Summary) -> Vec<String> {
                     \"Or it is\": effects that no run tells from this one.";
         lines.push(line.to_owned());
     }
+    lines.extend(of_contention(summary));
     lines.extend(of_disks(summary));
     lines.extend(of_some_cells(summary));
     lines.extend(of_endpoints(summary));
     lines
+}
+
+/// What only a record tells in which it was looked at.
+fn of_contention(summary: &Summary) -> Vec<String> {
+    let mut cells = summary.cells.iter();
+    let is_told = cells.any(|cell| cell.contention.is_some());
+    let mut cells = summary.cells.iter();
+    let is_shared = cells.any(|cell| cell.is_ratio_shared);
+    let lines = [
+        (
+            is_told,
+            "CPU waited for: time ready to run without a CPU, over that and run time together; \
+             all: of all who share CPUs. Emulators: what links and disks took of all CPU time. \
+             CPU sum: of servers, links, disks and clients for each commit, over the baseline's.",
+        ),
+        (
+            is_shared,
+            "(0.66) shared: not the mode's price. One of both rows waited for the host's CPUs, \
+             which its nodes share; where CPU sum is about 1 over that ratio, one is the other.",
+        ),
+    ];
+    let told = lines.into_iter().filter(|(is_told, _)| *is_told);
+    told.map(|(_, line)| line.to_owned()).collect()
 }
 
 /// What only some studies ask for.
@@ -358,9 +380,14 @@ fn of_disks(summary: &Summary) -> Vec<String> {
     told.map(|(_, line)| line.to_owned()).collect()
 }
 
-fn meaning(flag: Flag) -> &'static str {
+fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
     match flag {
+        Flag::HostBound if tells_contention => {
+            "servers, links, disks or clients waited for the host's CPUs for more than 10 % of the \
+             time that they ran or waited; the figure tells of the host."
+        }
         Flag::HostBound => "the host's CPUs were saturated; the figure tells of the host.",
+        Flag::NodeBound => "a node's own CPUs were full: a result, as on a machine of that size.",
         Flag::Drifted => {
             "round-trip times or flush times before and after, or asked and got, differ by more \
              than 10 % and 100 µs."

@@ -39,6 +39,8 @@ pub enum Mark {
     Doubt,
     /// The interval holds 1.
     NoDifference,
+    /// It tells of a host that was waited for, and of no mode.
+    Shared,
     /// It may be more.
     AtLeast,
     /// The line that it comes from is no straight one.
@@ -217,6 +219,7 @@ impl fmt::Display for Entry {
                 (Mark::Doubt, Entry::Words(name)) => write!(f, "{name} !"),
                 (Mark::Doubt, figure) => write!(f, "{figure}!"),
                 (Mark::NoDifference, ratio) => write!(f, "{ratio} ~"),
+                (Mark::Shared, ratio) => write!(f, "({ratio}) shared"),
                 (Mark::AtLeast, figure) => write!(f, "≥{figure}"),
                 (Mark::Bent, figure) => write!(f, "{figure} bent"),
                 (Mark::Less, figure) => write!(f, "−{figure}"),
@@ -261,6 +264,7 @@ mod tests {
         assert_eq!(told(figure(1.0), Mark::Doubt), "1.00!");
         assert_eq!(told(figure(1.0), Mark::NoDifference), "1.00 ~");
         assert_eq!(told(figure(1.0), Mark::AtLeast), "≥1.00");
+        assert_eq!(told(figure(0.66), Mark::Shared), "(0.66) shared");
         let none = figure(0.0).marked(true, Mark::NoSuchThing);
         assert!(none.is_nothing());
         assert_eq!(none.plain(), &figure(0.0));

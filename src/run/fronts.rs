@@ -10,7 +10,6 @@ use crate::lab::front::{Front, Route};
 use crate::lab::network::Network;
 use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue, ProxyProgram};
-use crate::observe::cpu::process_cpu_us;
 use crate::plan::Cell;
 use crate::study::{FrontAt, Proxy, Study};
 
@@ -120,9 +119,9 @@ impl Fronts {
         front.map_or(Ok(()), |front| front.check_alive("connect through"))
     }
 
-    /// CPU time of a cell's front, in µs; `None` where there is no front.
-    pub fn cpu_us(&self, cell: &Cell) -> Option<f64> {
+    /// The process of a cell's front, for its CPU account; `None` where there is no front.
+    pub fn pid(&self, cell: &Cell) -> Option<u32> {
         let front = self.running.get(&(cell.mode, cell.client_site.clone()))?;
-        process_cpu_us(front.pid())
+        Some(front.pid())
     }
 }

@@ -27,18 +27,19 @@ pub fn header(
     Ok(Header {
         servers: server_facts(rig),
         labs,
-        remarks: remarks(order, rig),
+        remarks: remarks(order, rig, host.cpus as usize),
         ..order.header(started_unix_ms, host)
     })
 }
 
-fn remarks(order: &Order, rig: &Rig) -> Vec<String> {
+fn remarks(order: &Order, rig: &Rig, cpus: usize) -> Vec<String> {
     let shared = "All nodes write to one disk and one file system of this host: their flushes \
                   queue behind one another.";
     let mut remarks = Vec::new();
     if order.study.images.is_none() {
         remarks.push(shared.to_owned());
     }
+    remarks.push(rig.placement.told(cpus));
     remarks.extend(rig.network.switch.notes().iter().cloned());
     remarks
 }

@@ -222,9 +222,9 @@ impl Target for Labs<'_> {
     fn accounts(&mut self, cell: &Cell) -> Result<Accounts> {
         let rig = &mut self.rig;
         rig.fronts.check_alive(cell)?;
-        let front_us = rig.fronts.cpu_us(cell);
+        let front = rig.fronts.pid(cell);
         let lab = rig.lab_at(rig.lab_index(cell.mode));
-        Accounts::now(lab, &rig.network, &rig.drivers, front_us)
+        Accounts::now(lab, &rig.network, &rig.drivers, front)
     }
 
     fn used(&mut self, cell: &Cell, from: &Reading, to: &Reading, into: &mut Measurement) {

@@ -12,6 +12,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod activity;
+pub mod cpus;
 mod disks;
 pub mod endpoint;
 mod events;

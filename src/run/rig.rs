@@ -8,9 +8,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::activity::Look;
+use super::cpus;
 use super::events::{Event, Events};
 use super::fronts::{self, Fronts};
 use crate::error::{Result, breakdown};
+use crate::lab::affinity;
 use crate::lab::netns::Place;
 use crate::lab::network::{Network, Wanted};
 use crate::lab::node::{PORT, pause};
@@ -18,7 +20,7 @@ use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue, Program, datadir};
 use crate::lab::{Lab, LabSpec};
 use crate::load::{Driver, Job, setup_statements};
-use crate::plan::{Cell, LabPlan, labs};
+use crate::plan::{Cell, LabPlan, Placement, labs};
 use crate::record::Activity;
 use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Variables, Workload, nodes};
 
@@ -26,6 +28,7 @@ use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Variables, Workload
 pub struct Rig {
     labs: Vec<Lab>,
     plans: Vec<LabPlan>,
+    pub placement: Placement,
     /// One in each site, in the order of the sites.
     pub drivers: Vec<Driver>,
     pub fronts: Fronts,
@@ -49,7 +52,18 @@ impl Rig {
     ) -> Result<Rig> {
         let plans = labs(study);
         let programs = programs(&plans, catalogue, cache, events)?;
-        let specs: Vec<LabSpec> = plans.iter().map(|plan| lab_spec(plan, study)).collect();
+        let placement = cpus::placement(study)?;
+        if let Placement::Own { rest, .. } = &placement {
+            // Links, disks, drivers and fronts inherit it.
+            affinity::keep_to(rest)?;
+        }
+        let spec = |plan: &LabPlan| LabSpec {
+            cpus: (0..plan.nodes as usize)
+                .map(|i| placement.of_node(i).to_vec())
+                .collect(),
+            ..lab_spec(plan, study)
+        };
+        let specs: Vec<LabSpec> = plans.iter().map(spec).collect();
         let wanted: Vec<Wanted> = specs
             .iter()
             .map(|spec| (spec.name.clone(), spec.sites.clone()))
@@ -81,6 +95,7 @@ impl Rig {
             network,
             labs: formed,
             plans,
+            placement,
             sites: study.sites.clone(),
             idle: BTreeMap::new(),
             unique_next: BTreeMap::new(),
@@ -327,6 +342,7 @@ fn lab_spec(plan: &LabPlan, study: &Study) -> LabSpec {
         sites: nodes::sites_of(&study.sites, plan.nodes),
         binary_log: plan.binary_log,
         appliers: plan.appliers,
+        cpus: vec![],
         memory_bytes: plan.memory_bytes,
         spread,
         tls: plan.tls,

@@ -11,8 +11,9 @@ use crate::lab::network::Network;
 use crate::load::Driver;
 use crate::observe::cpu::process_cpu_us;
 use crate::observe::host::HostCpu;
+use crate::observe::schedstat::Threads;
 use crate::observe::status;
-use crate::record::{CpuUsed, LinkTraffic, Measurement};
+use crate::record::{CpuUsed, LinkTraffic, Measurement, Role, Scheduled};
 
 /// The servers' own counters, by node.
 pub type NodeStatus = BTreeMap<String, status::Counters>;
@@ -55,10 +56,15 @@ pub struct Accounts {
     client_us: f64,
     /// Of the front, where there is one.
     front_us: Option<f64>,
+    /// By role and node.
+    threads: ByProcess,
     switch: SwitchCounters,
     host: HostCpu,
     disks: DiskCounters,
 }
+
+/// The threads of each process, by its role and node.
+type ByProcess = BTreeMap<(Role, String), Threads>;
 
 /// CPU time of a lab's servers, by node.
 pub fn server_cpu_us(lab: &Lab) -> BTreeMap<String, f64> {
@@ -75,15 +81,16 @@ impl Accounts {
         lab: &Lab,
         network: &Network,
         drivers: &[Driver],
-        front_us: Option<f64>,
+        front: Option<u32>,
     ) -> Result<Accounts> {
         Ok(Accounts {
+            threads: threads(lab, network, drivers, front),
             servers_us: server_cpu_us(lab),
             client_us: drivers
                 .iter()
                 .filter_map(|driver| process_cpu_us(driver.pid()))
                 .sum(),
-            front_us,
+            front_us: front.and_then(process_cpu_us),
             switch: network.counters()?,
             host: HostCpu::now(),
             disks: disks::counters(lab)?,
@@ -94,6 +101,7 @@ impl Accounts {
     pub fn of_client(driver: &Driver) -> Accounts {
         Accounts {
             client_us: process_cpu_us(driver.pid()).unwrap_or(0.0),
+            threads: [((Role::Client, String::new()), Threads::of(driver.pid()))].into(),
             host: HostCpu::now(),
             ..Accounts::default()
         }
@@ -108,6 +116,9 @@ impl Accounts {
             .front_us
             .zip(used_us(from.front_us, to.front_us))
             .map(|(a, b)| a + b);
+        for (process, threads) in &mut self.threads {
+            threads.leave_out(&from.threads[process], &to.threads[process]);
+        }
         self.switch.add(&to.switch.since(&from.switch));
         self.host.add_since(&to.host, &from.host);
         for (node, counters) in &mut self.disks {
@@ -124,7 +135,28 @@ impl Accounts {
             idle_watched_s: into.cpu.idle_watched_s,
             ..CpuUsed::default()
         };
+        into.scheduled = self.scheduled_until(end);
         (into.host_busy, into.host_stolen) = end.host.shares_since(&self.host);
+    }
+
+    /// What came of each process until `end`; none where the kernel does not tell.
+    fn scheduled_until(&self, end: &Accounts) -> Vec<Scheduled> {
+        let of_process = |((role, node), threads): (&(Role, String), &Threads)| {
+            let spent = threads.since(self.threads.get(&(*role, node.clone()))?);
+            Some(Scheduled {
+                role: *role,
+                node: node.clone(),
+                run_us: spent.run_ns as f64 / 1e3,
+                run_delay_us: spent.delay_ns as f64 / 1e3,
+                threads_ended: spent.ended,
+                own_cpus: None,
+            })
+        };
+        let all: Vec<Scheduled> = end.threads.iter().filter_map(of_process).collect();
+        match all.iter().any(|process| process.run_us > 0.0) {
+            true => all,
+            false => vec![],
+        }
     }
 
     /// Writes what was used in a lab until `end` into a measurement. `replicas` are the indices of
@@ -134,15 +166,55 @@ impl Accounts {
         let used = |node: &str| end.servers_us[node] - self.servers_us[node];
         let name = |i: usize| lab.nodes[i].name().to_owned();
         let switch = end.switch.since(&self.switch);
-        into.disks = disks::used(lab, replicas.end, &self.disks, &end.disks);
+        let servers = replicas.end;
+        into.disks = disks::used(lab, servers, &self.disks, &end.disks);
         into.cpu.writer_us = Some(used(&name(0)));
         into.cpu.replicas_us = replicas.map(|i| (name(i), used(&name(i)))).collect();
         into.cpu.links_us = Some(switch.work_ns() as f64 / 1e3);
         into.cpu.links_spin_us = Some(switch.spin_ns as f64 / 1e3);
         into.links = traffic(lab, &switch);
         into.packets = switch.packets;
+        of_members(lab, servers, &mut into.scheduled);
         into.late_packets = switch.late_packets;
         into.links_without_priority_s = switch.without_priority_ns as f64 / 1e9;
+    }
+}
+
+fn threads(lab: &Lab, network: &Network, drivers: &[Driver], front: Option<u32>) -> ByProcess {
+    let servers = lab.nodes.iter().enumerate().filter_map(|(i, node)| {
+        let role = if i == 0 { Role::Writer } else { Role::Replica };
+        Some(((role, node.name().to_owned()), Threads::of(node.pid()?)))
+    });
+    let disks = lab.nodes.iter().filter_map(|node| {
+        let pid = node.volume.as_ref()?.pid();
+        Some(((Role::Disk, node.name().to_owned()), Threads::of(pid)))
+    });
+    let alone = |role, threads| ((role, String::new()), threads);
+    let drivers = drivers.iter().map(|driver| Threads::of(driver.pid()));
+    let drivers = drivers.fold(Threads::default(), Threads::and);
+    let links = Threads::of(network.switch.pid());
+    servers
+        .chain(disks)
+        .chain([alone(Role::Client, drivers), alone(Role::Links, links)])
+        .chain(front.map(|pid| alone(Role::Front, Threads::of(pid))))
+        .collect()
+}
+
+/// Leaves those nodes out that take no part in the mode, of which the first `servers` run servers,
+/// and tells which have CPUs of their own.
+fn of_members(lab: &Lab, servers: usize, scheduled: &mut Vec<Scheduled>) {
+    let at = |node: &str| lab.nodes.iter().position(|one| one.name() == node);
+    let with_disk = disks::taking_part(lab, servers);
+    scheduled.retain(|process| match (process.role, at(&process.node)) {
+        (Role::Writer | Role::Replica, Some(i)) => i < servers,
+        (Role::Disk, Some(i)) => with_disk.contains(&i),
+        _ => true,
+    });
+    for process in scheduled {
+        if matches!(process.role, Role::Writer | Role::Replica) {
+            let own = at(&process.node).map_or(0, |i| lab.nodes[i].cpus.len());
+            process.own_cpus = (own > 0).then_some(own as u32);
+        }
     }
 }
 

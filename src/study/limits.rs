@@ -49,6 +49,8 @@ pub const BANDWIDTH_BITS_PER_S: Range<f64> = Range {
 };
 /// Size of a disk's image, in bytes. A data directory takes 190 MB before its first row.
 pub const IMAGE_BYTES: Range<u64> = Range::new(400_000_000, 1_000_000_000_000);
+/// CPUs that a node has for itself.
+pub const CPUS: Range<u64> = Range::new(1, 64);
 /// Memory of one server. A smaller one could not even start.
 pub const MEMORY_BYTES: Range<u64> = Range::new(32_000_000, 1_000_000_000_000);
 /// Parallel applier threads.

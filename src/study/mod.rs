@@ -6,6 +6,7 @@
 pub mod articles;
 pub mod builtin;
 pub mod capabilities;
+pub mod cpus;
 pub mod disk;
 pub mod endpoint;
 pub mod fault;
@@ -89,6 +90,9 @@ pub struct Study {
     /// somebody else's servers it always has.
     #[serde(default)]
     pub handshakes: bool,
+    /// Which CPUs nodes have for themselves.
+    #[serde(default)]
+    pub cpus: cpus::Cpus,
     /// Modes to compare, in the order of the table.
     pub modes: Vec<ModeSpec>,
     /// Screening designs whose runs are some of the modes.

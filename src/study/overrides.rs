@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::cpus::Cpus;
 use super::{Study, limits, units, written};
 use crate::error::{Error, Mistake, Result};
 
@@ -20,6 +21,8 @@ pub struct Overrides {
     pub my_cnf_text: Option<String>,
     /// `--tls`
     pub tls: Option<bool>,
+    /// `--cpus`
+    pub cpus: Option<Cpus>,
     /// `--quick`
     pub is_quick: bool,
 }
@@ -58,6 +61,7 @@ impl Study {
         self.seed = overrides.seed.unwrap_or(self.seed);
         self.warmup = overrides.warmup.unwrap_or(self.warmup);
         self.measure = overrides.measure.unwrap_or(self.measure);
+        self.cpus = overrides.cpus.unwrap_or(self.cpus);
         self.tls = overrides.tls.unwrap_or(self.tls);
         self.my_cnf = overrides.my_cnf_text.clone().or(self.my_cnf);
         let is_ok = written::check_length(&self);
@@ -71,6 +75,7 @@ fn of_labs_only(overrides: &Overrides) -> impl Iterator<Item = Mistake> {
     let given = [
         ("--my-cnf", overrides.my_cnf_text.is_some()),
         ("--tls", overrides.tls.is_some()),
+        ("--cpus", overrides.cpus.is_some()),
     ];
     let given = given.into_iter().filter(|(_, is_given)| *is_given);
     given.map(|(key, _)| {

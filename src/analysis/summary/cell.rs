@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::after::{AfterLoad, HandshakeSummary};
+use super::contention::Contention;
 use super::dips::Dips;
 use super::estimate::Estimate;
 use super::lag::{LagState, LagSummary};
@@ -96,6 +97,14 @@ pub struct CellSummary {
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
     pub difference_shown: Option<bool>,
+    /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is
+    /// no price of the mode.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ratio_shared: bool,
+    /// CPU time of all for each commit over the baseline's, paired by round; absent where
+    /// contention is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ratio: Option<Estimate>,
     pub latency_us: Percentiles,
     pub cpu_us_per_commit: CpuPerCommit,
     /// Of the idle lab's servers, by node.
@@ -143,6 +152,9 @@ pub struct CellSummary {
     /// that does not count there. Absent in a lab.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters_per_commit: BTreeMap<String, Option<f64>>,
+    /// Absent in a record of before it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
     /// Errors over all rounds.
@@ -190,6 +202,8 @@ pub struct ByRound {
     pub usd_per_million_queries: BTreeMap<u32, f64>,
     /// Throughput over the baseline's in the same round.
     pub ratio: BTreeMap<u32, f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu_ratio: BTreeMap<u32, f64>,
     pub run_s: BTreeMap<u32, f64>,
     /// Percentiles of latency, where a round has samples enough for them.
     pub p50_us: BTreeMap<u32, f64>,

@@ -5,6 +5,7 @@ mod after;
 mod anatomy;
 mod cell;
 pub mod claims;
+mod contention;
 mod dips;
 mod effects;
 mod estimate;
@@ -25,6 +26,7 @@ pub use cell::{
     ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
 };
 use claims::{Article, Claim};
+pub use contention::Contention;
 pub use dips::Dips;
 pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};

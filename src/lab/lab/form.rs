@@ -45,6 +45,9 @@ impl Lab {
             overridden: Vec::new(),
             entered: None,
         };
+        for (node, cpus) in lab.nodes.iter_mut().zip(&lab.spec.cpus) {
+            node.cpus.clone_from(cpus);
+        }
         lab.make_disks()?;
         if let Some(bytes) = lab.spec.memory_bytes {
             // Those with copies of a volume too: its server may come to run there.

@@ -14,11 +14,12 @@ pub const SITE: &str = "here";
 pub const DISTANCES: &str = "as they are";
 
 /// Keys of a study that are about labs.
-const STUDY_KEYS: [&str; 8] = [
+const STUDY_KEYS: [&str; 9] = [
     "sites",
     "network",
     "tls",
     "my_cnf",
+    "cpus",
     "disk",
     "images",
     "power_cuts",

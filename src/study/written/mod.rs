@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use super::articles::article_keys;
 use super::capabilities::Capabilities;
+use super::cpus::Cpus;
 use super::fault::{Fault, Leaves};
 use super::{Mode, Network, Study, limits, units};
 use crate::error::Result;
@@ -96,6 +97,7 @@ fn study(
         faults: vec![],
         power_cut_modes: cut_modes,
         handshakes: is_on(table, "handshakes"),
+        cpus: cpus(table),
         sites,
         modes,
         screens,
@@ -133,6 +135,22 @@ fn check_all_are_measured(table: &Table<'_>, study: &Study) {
 fn is_on(table: &Table<'_>, key: &str) -> bool {
     let flag = table.read(key, Node::flag);
     flag.unwrap_or(false)
+}
+
+/// A number of CPUs, or a word.
+fn cpus(table: &Table<'_>) -> Cpus {
+    let Some(node) = table.get("cpus") else {
+        return Cpus::Auto;
+    };
+    let given = node.as_integer().map(|count| count.to_string());
+    let given = given.or_else(|| node.as_text().map(str::to_owned));
+    given
+        .unwrap_or_default()
+        .parse()
+        .unwrap_or_else(|allowed: String| {
+            node.wrong(&format!("must be {allowed}"));
+            Cpus::Auto
+        })
 }
 
 fn has_tls(spec: &super::ModeSpec) -> bool {
