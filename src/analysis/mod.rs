@@ -5,6 +5,7 @@ mod activity;
 pub mod anatomy;
 pub mod applied;
 pub mod audit;
+pub mod beside;
 pub mod cells;
 pub mod claims;
 mod disks;
@@ -88,6 +89,7 @@ pub fn summarise(record: &Record) -> Summary {
         endpoints: header.endpoints.clone(),
         cells,
         anatomy,
+        beside: None,
         effects,
         ladders,
         series,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::analysis::beside::put_beside;
 use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
@@ -141,6 +142,20 @@ fn text_of_a_run_on_disks() {
     let anatomy = text.find("Anatomy of a commit").unwrap();
     let first = &text[..second.unwrap().0];
     insta::assert_snapshot!(format!("{first}…\n\n{}", &text[anatomy..]));
+}
+
+#[test]
+fn text_of_an_anatomy_beside_another() {
+    let mut summary = summarise(&Example::anatomy().record());
+    let mut others = summary.anatomy.clone();
+    others.pop();
+    put_beside(&mut summary.anatomy, &others);
+    summary.beside = Some("other.acklab".into());
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    let from = text.find("The same beside").unwrap();
+    let end = text.find("How to read").unwrap();
+    insta::assert_snapshot!(&text[from..end]);
 }
 
 #[test]
