@@ -150,6 +150,7 @@ fn blocks(ack: Ack) -> &'static str {
     match ack {
         Ack::Write => "every write, on disk if flushed",
         Ack::Flush => "every flushed write, on disk",
+        Ack::ProtocolC => "every write, on disk if flushed by the journal",
     }
 }
 
@@ -322,6 +323,10 @@ mod tests {
         };
         assert_eq!(mirror(Ack::Write), "every write, on disk if flushed");
         assert_eq!(mirror(Ack::Flush), "every flushed write, on disk");
+        assert_eq!(
+            mirror(Ack::ProtocolC),
+            "every write, on disk if flushed by the journal"
+        );
         let quorum = spec(Mode::Quorum {
             copies: 6,
             write_quorum: 4,
