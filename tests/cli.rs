@@ -102,6 +102,61 @@ fn a_report_wants_a_record() {
     assert!(text(&output.stderr).contains("x.acklab"), "{output:?}");
 }
 
+/// Another record's anatomy stands beside; what is none is told in one line.
+#[test]
+fn a_report_has_another_anatomy_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["anatomy-short", "power-cut-short"] {
+        let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(format!("{name}.acklab.zip"));
+        let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
+        let mut record = File::create(folder.path().join(format!("{name}.acklab"))).unwrap();
+        std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+    }
+    let beside = |record: &str, other: &str, format: &str| {
+        let words = ["report", record, "--beside", other, "--format", format];
+        let output = acklab(folder.path(), &words);
+        (
+            output.status.code(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let (code, out, err) = beside("anatomy-short.acklab", "anatomy-short.acklab", "text");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("The same beside anatomy-short.acklab"),
+        "{out}"
+    );
+    let (_, out, _) = beside("anatomy-short.acklab", "anatomy-short.acklab", "json");
+    let summary: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let row = &summary["anatomy"][0];
+    assert!(row["round_trips"]["value"].is_f64(), "{row}");
+    assert_eq!(row["beside"]["round_trips"], row["round_trips"]);
+    assert_eq!(row["beside"]["flushes"], row["flushes"]);
+    for (record, other, why) in [
+        (
+            "anatomy-short.acklab",
+            "power-cut-short.acklab",
+            "has no anatomy",
+        ),
+        ("anatomy-short.acklab", "absent.acklab", "absent.acklab"),
+        (
+            "power-cut-short.acklab",
+            "anatomy-short.acklab",
+            "this record of trials has none",
+        ),
+    ] {
+        let (code, out, err) = beside(record, other, "text");
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(
+            err.contains(why) && err.trim_end().lines().count() == 1,
+            "{err}"
+        );
+    }
+}
+
 #[test]
 fn studies_are_listed_with_their_minutes() {
     let (code, out, err) = run(&["studies"]);

@@ -5,6 +5,7 @@ mod activity;
 pub mod anatomy;
 pub mod applied;
 pub mod audit;
+pub mod beside;
 pub mod cells;
 pub mod claims;
 mod contention;
@@ -90,6 +91,7 @@ pub fn summarise(record: &Record) -> Summary {
         endpoints: header.endpoints.clone(),
         cells,
         anatomy,
+        beside: None,
         effects,
         ladders,
         series,

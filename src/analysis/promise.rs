@@ -2,7 +2,7 @@
 
 use super::summary::{Promise, Reason};
 use crate::study::fault::{Cause, Durability, Fault, Scope};
-use crate::study::{Mode, ModeSpec, WhenShort, nodes};
+use crate::study::{Ack, Mode, ModeSpec, WhenShort, nodes};
 
 /// What a promise hangs on.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,13 +63,23 @@ pub fn promise(terms: &Terms, fault: Fault) -> Promise {
                 (Reason::ReceivedElsewhere, Reason::NotReceivedElsewhere),
             )
         },
-        (_, Scope::Site, Mode::Mirror { when_short, .. }) => Promise {
+        (
+            _,
+            Scope::Site,
+            Mode::Mirror {
+                ack, when_short, ..
+            },
+        ) => Promise {
             unless_alone: when_short == WhenShort::Degrade,
-            ..held_elsewhere(terms, terms.sites.len())
+            ..held_elsewhere(terms, terms.sites.len(), ack)
         },
-        (_, Scope::Site, Mode::Quorum { write_quorum, .. }) => {
-            held_elsewhere(terms, write_quorum as usize)
-        }
+        (
+            _,
+            Scope::Site,
+            Mode::Quorum {
+                write_quorum, ack, ..
+            },
+        ) => held_elsewhere(terms, write_quorum as usize, ack),
         (_, Scope::Node, Mode::Galera) => either(true, (Reason::HeldByAllNodes, Reason::NotBuilt)),
         (_, Scope::Node, Mode::Single) | (_, Scope::All, Mode::Galera) => {
             either(terms.flushes(), (Reason::Flushed, Reason::NotFlushed))
@@ -78,12 +88,18 @@ pub fn promise(terms: &Terms, fault: Fault) -> Promise {
     }
 }
 
-/// Of a volume with copies of which so many hold what is acknowledged.
-fn held_elsewhere(terms: &Terms, write_quorum: usize) -> Promise {
+/// Of a volume with copies of which so many hold what is acknowledged. The copies that are left keep
+/// their power: with DRBD's rule some of it is in their memory only, which is enough for this
+/// fault, but not if they lose their power too.
+fn held_elsewhere(terms: &Terms, write_quorum: usize, ack: Ack) -> Promise {
     if write_quorum <= terms.most_in_one_site() {
         return none(Reason::HeldInOneSite);
     }
-    either(terms.flushes(), (Reason::HeldElsewhere, Reason::NotFlushed))
+    let held = match ack {
+        Ack::Write | Ack::Flush => Reason::HeldElsewhere,
+        Ack::ProtocolC => Reason::ReceivedByCopy,
+    };
+    either(terms.flushes(), (held, Reason::NotFlushed))
 }
 
 fn either(is_given: bool, (why, why_not): (Reason, Reason)) -> Promise {
@@ -146,7 +162,13 @@ mod tests {
             ReceivedElsewhere,
             HeldByAllNodes,
             HeldElsewhere,
+            ReceivedByCopy,
         ];
+        let drbd = Mode::Mirror {
+            ack: Ack::ProtocolC,
+            when_short: WhenShort::Block,
+            timeout: TIMEOUT,
+        };
         // Nodes' sites are a letter each; settings are flush_log and sync_binlog.
         for (mode, sites, (flush_log, sync_binlog), fault, reason) in [
             (single, "a", (1, 1), node, Flushed),
@@ -167,6 +189,9 @@ mod tests {
             (quorum(3), "abcabc", (2, 0), site, NotFlushed),
             (quorum(2), "abcabc", (1, 1), site, HeldInOneSite),
             (block, "ab", (1, 1), site, HeldElsewhere),
+            (drbd, "ab", (1, 1), site, ReceivedByCopy),
+            // What is not flushed need not have left the page cache, whatever the copy waits for.
+            (drbd, "ab", (2, 0), site, NotFlushed),
             (degrade, "ab", (1, 1), site, HeldElsewhere),
             (galera, "abc", (2, 0), node, HeldByAllNodes),
             (galera, "abc", (1, 1), all, Flushed),

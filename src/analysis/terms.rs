@@ -150,6 +150,7 @@ fn blocks(ack: Ack) -> &'static str {
     match ack {
         Ack::Write => "every write, on disk if flushed",
         Ack::Flush => "every flushed write, on disk",
+        Ack::ProtocolC => "every write, on disk if flushed by the journal",
     }
 }
 
@@ -323,6 +324,10 @@ mod tests {
             (semisync(2), "relay log of two, unflushed"),
             (mirror(Ack::Write), written),
             (mirror(Ack::Flush), "every flushed write, on disk"),
+            (
+                mirror(Ack::ProtocolC),
+                "every write, on disk if flushed by the journal",
+            ),
             (quorum, &format!("4 of 6: {written}")),
         ] {
             assert_eq!(peer_at_ack(&spec), held);

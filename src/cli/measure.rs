@@ -10,6 +10,8 @@ use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read
 use super::progress::Progress;
 use super::unknown_variable::Given;
 use crate::analysis;
+use crate::analysis::beside::put_beside;
+use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
@@ -51,9 +53,33 @@ pub struct RunOptions {
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Another record, whose figures stand beside those of the anatomy
+    #[arg(long, value_name = "RECORD")]
+    beside: Option<PathBuf>,
     /// text, markdown, csv or json
     #[arg(long, default_value = "text")]
     format: String,
+}
+
+/// The anatomy of another record, and what that is called.
+pub struct Other {
+    name: String,
+    anatomy: Vec<Anatomy>,
+}
+
+impl Other {
+    /// # Errors
+    /// A mistake if it is no record, or has no anatomy.
+    pub fn open(path: &Path) -> Result<Other> {
+        let anatomy = analysis::anatomy::summarise(&Record::open(path)?);
+        let name = path.display().to_string();
+        if !anatomy.iter().any(Anatomy::has_line) {
+            let allowed = "has no anatomy to put beside; give a record with two distances or two \
+                           flush times at 1 connection, as `acklab run anatomy` makes it";
+            return Err(Mistake::new("command line", "--beside", &name, allowed).into());
+        }
+        Ok(Other { name, anatomy })
+    }
 }
 
 fn span(text: &str) -> std::result::Result<Duration, String> {
@@ -63,6 +89,8 @@ fn span(text: &str) -> std::result::Result<Duration, String> {
 /// Runs a study by file or name, whole or in short, and prints its report.
 pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String]) -> Result<u8> {
     let format = format(&options.format)?;
+    // What is wrong with it is told before the run, not after.
+    let beside = options.beside.as_deref().map(Other::open).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
     let chosen = (name, is_quick);
@@ -100,7 +128,7 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         true => exit_code(endpoint::run(&order, &folder_of(name), &cache)),
         false => run_in_sandbox(&order, &cache, |error| given.mistake_in(error))?,
     };
-    print_kept(&order.record, format)?;
+    print_kept(&order.record, format, beside.as_ref())?;
     Ok(code)
 }
 
@@ -119,9 +147,9 @@ pub fn run_in_sandbox(
 }
 
 /// Prints a record and where it is, if a run came so far that it has one.
-pub fn print_kept(record: &Path, format: Format) -> Result<()> {
+pub fn print_kept(record: &Path, format: Format, beside: Option<&Other>) -> Result<()> {
     if record.exists() {
-        print(record, format)?;
+        print(record, format, beside)?;
         eprintln!("\nrecord: {}", record.display());
     }
     Ok(())
@@ -142,13 +170,14 @@ fn exit_code(outcome: Result<()>) -> u8 {
     }
 }
 
-/// Prints a record's report.
-pub fn report(record: &Path, format_name: &str) -> Result<()> {
+/// Prints a record's report, with the anatomy of another one beside its own.
+pub fn report(record: &Path, format_name: &str, beside: Option<&Path>) -> Result<()> {
     let format = format(format_name)?;
-    print(record, format)
+    let beside = beside.map(Other::open).transpose()?;
+    print(record, format, beside.as_ref())
 }
 
-fn print(record: &Path, format: Format) -> Result<()> {
+fn print(record: &Path, format: Format, beside: Option<&Other>) -> Result<()> {
     use std::io::Write;
     let record = Record::open(record)?;
     let text = match TrialPage::of(&record) {
@@ -156,8 +185,21 @@ fn print(record: &Path, format: Format) -> Result<()> {
             let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));
             return Err(Mistake::new("command line", "--format", "csv", &allowed).into());
         }
+        Some(_) if beside.is_some() => {
+            let allowed =
+                "stands beside an anatomy, and this record of trials has none: leave it out";
+            let name = beside.map_or("", |other| &other.name);
+            return Err(Mistake::new("command line", "--beside", name, allowed).into());
+        }
         Some(page) => trial::render(&page, format),
-        None => render(&analysis::summarise(&record), format),
+        None => {
+            let mut summary = analysis::summarise(&record);
+            if let Some(Other { name, anatomy }) = beside {
+                put_beside(&mut summary.anatomy, anatomy);
+                summary.beside = Some(name.clone());
+            }
+            render(&summary, format)
+        }
     };
     // A reader that stops reading early (`| head`) is no fault.
     let _ = std::io::stdout().write_all(text.as_bytes());

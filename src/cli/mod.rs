@@ -66,8 +66,11 @@ enum Verb {
         /// text, markdown, csv or json
         #[arg(long, default_value = "text")]
         format: String,
+        /// Another record, whose figures stand beside those of the anatomy
+        #[arg(long, value_name = "RECORD")]
+        beside: Option<PathBuf>,
         /// Draw charts into this folder instead: SVG files, told by name
-        #[arg(long, value_name = "DIR", conflicts_with = "format")]
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
     },
     /// End a server under load again and again, and tell which commits are left
@@ -165,7 +168,12 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             charts: Some(folder),
             ..
         } => charts::draw(&record, &folder),
-        Verb::Report { record, format, .. } => measure::report(&record, &format).map(|()| 0),
+        Verb::Report {
+            record,
+            format,
+            beside,
+            ..
+        } => measure::report(&record, &format, beside.as_deref()).map(|()| 0),
         Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {

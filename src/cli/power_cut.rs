@@ -48,8 +48,8 @@ pub struct PowerCutOptions {
     /// quorum: copies that must hold what is acknowledged [default: a majority]
     #[arg(long, value_name = "W")]
     write_quorum: Option<u32>,
-    /// mirror, quorum: what is waited for at each write [default: write]
-    #[arg(long, value_parser = PossibleValuesParser::new(["write", "flush"]))]
+    /// mirror, quorum: what is waited for at each write [default: write]; mirror: DRBD's protocol-c
+    #[arg(long, value_parser = PossibleValuesParser::new(["write", "flush", "protocol-c"]))]
     ack: Option<String>,
     /// Round-trip time between sites
     #[arg(long, default_value = "1ms", value_name = "TIME")]
@@ -221,7 +221,7 @@ pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
     fetch_missing(&order.study, &cache, &catalogue)?;
     eprintln!("record: {}", order.record.display());
     let code = run_in_sandbox(&order, &cache, |error| error)?;
-    print_kept(&order.record, format)?;
+    print_kept(&order.record, format, None)?;
     match code {
         0 if order.record.exists() => Ok(worst_verdict(&Record::open(&order.record)?)),
         code => Ok(code),

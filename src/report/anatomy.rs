@@ -19,8 +19,7 @@ const WITHIN: [Axis; 4] = [Axis::Distances, Axis::Disks, Axis::Window, Axis::Wat
 
 /// One table for each workload and client site that has a line, by name.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
-    let has_line = |a: &&Anatomy| a.round_trips.is_some() || a.flushes.is_some();
-    let drawn = summary.anatomy.iter().filter(has_line);
+    let drawn = summary.anatomy.iter().filter(|a| a.has_line());
     let mut groups = grouped(drawn, |anatomy| load_but(&anatomy.point, &WITHIN));
     groups.sort_by_key(|group| (&group[0].workload, &group[0].client_site));
     let sections = groups.iter();
@@ -55,7 +54,33 @@ fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
     if !said.is_empty() {
         blocks.push(Block::Notes(said));
     }
+    if let Some(record) = &summary.beside {
+        let heading = format!("The same beside {record}; {load}, 1 connection, {client}");
+        blocks.push(Block::Heading(heading));
+        blocks.push(Block::Table(beside_table(members, has_flushes)));
+    }
     blocks
+}
+
+/// Each figure, and beside it that of the same row in another record.
+fn beside_table(members: &[&Anatomy], has_flushes: bool) -> Table {
+    let trips = [("round trips\nper commit", false), ("beside", false)];
+    let flushes = [("flushes\nper commit", false), ("beside", false)];
+    let flushes = flushes.iter().filter(|_| has_flushes);
+    let columns = [("mode", true)].into_iter().chain(trips);
+    let columns: Vec<(&str, bool)> = columns.chain(flushes.copied()).collect();
+    let mut table = Table::new(&columns);
+    let row = |anatomy: &&Anatomy| {
+        let beside = anatomy.beside;
+        let trips = [anatomy.round_trips, beside.and_then(|of| of.round_trips)];
+        let flushes = [anatomy.flushes, beside.and_then(|of| of.flushes)];
+        let flushes = flushes.into_iter().filter(|_| has_flushes);
+        let figures = trips.into_iter().chain(flushes);
+        let figures = figures.map(|value| Entry::plus_minus(value, Unit::Trips));
+        [marked(anatomy)].into_iter().chain(figures).collect()
+    };
+    table.rows = members.iter().map(row).collect();
+    table
 }
 
 fn table(members: &[&Anatomy]) -> Table {

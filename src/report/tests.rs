@@ -1,4 +1,5 @@
 use super::*;
+use crate::analysis::beside::put_beside;
 use crate::analysis::example::{Example, kept, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
@@ -130,6 +131,20 @@ fn record_on_disks() -> Record {
         }
     }
     record
+}
+
+#[test]
+fn text_of_an_anatomy_beside_another() {
+    let mut summary = summarise(&Example::anatomy().record());
+    let mut others = summary.anatomy.clone();
+    others.pop();
+    put_beside(&mut summary.anatomy, &others);
+    summary.beside = Some("other.acklab".into());
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    let from = text.find("The same beside").unwrap();
+    let end = text.find("How to read").unwrap();
+    insta::assert_snapshot!(&text[from..end]);
 }
 
 #[test]

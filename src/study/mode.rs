@@ -60,8 +60,18 @@ impl Consistency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ack {
-    /// A write for their receipt, a flush for their durability: as DRBD's protocol C.
+    /// A write for their receipt, a flush for their durability.
     Write,
+    /// DRBD's protocol C, for mirrors: a write for its receipt; a flush for nothing, unless a block
+    /// was written before it with which the file system commits its journal.
+    ///
+    /// DRBD answers an empty flush from the local disk, and sends a barrier
+    /// (`drbd_process_write_request`, `QUEUE_AS_DRBD_BARRIER` in drbd_req.c, 8.4 and 9). It sends
+    /// a write with its flags for flush and forced unit access (`bio_flags_to_wire` in drbd_main.c),
+    /// and waits until the peer has written and flushed it. ext4 commits its journal with such a
+    /// write. The loop device here has no forced unit access, so that the kernel makes it a flush,
+    /// a write and a flush, which the volume has to tell from others.
+    ProtocolC,
     /// A write for nothing, a flush for their durability.
     Flush,
 }
@@ -71,6 +81,7 @@ impl Ack {
     pub fn word(self) -> &'static str {
         match self {
             Ack::Write => "write",
+            Ack::ProtocolC => "protocol-c",
             Ack::Flush => "flush",
         }
     }

@@ -47,6 +47,15 @@ struct Site {
 impl Site {
     /// The first copy leads.
     fn of(folder: &Path, count: usize, write_quorum: usize, policy: (WhenShort, Duration)) -> Site {
+        Site::acknowledging(folder, (count, write_quorum), Ack::Write, policy)
+    }
+
+    fn acknowledging(
+        folder: &Path,
+        (count, write_quorum): (usize, usize),
+        ack: Ack,
+        policy: (WhenShort, Duration),
+    ) -> Site {
         let Links { switch, nodes } = Links::between(count);
         let place = |(at, netns): (usize, _)| Place {
             name: ["a", "b", "c", "d", "e", "f"][at].to_owned(),
@@ -65,7 +74,7 @@ impl Site {
             volume: VOLUME,
             peers: count - 1,
             write_quorum,
-            ack: Ack::Write,
+            ack,
             when_short: policy.0,
             timeout: policy.1,
             unanswered_bytes_max: UNANSWERED_BYTES_MAX,
@@ -177,6 +186,45 @@ fn lab_copies_hold_what_was_flushed() {
         site.copies[1].freeze().unwrap();
         site.fail_over_to(&[0]).expect("a takeover");
         assert_eq!(first_byte(&site.head().mount_point().join("file")), 3);
+    });
+}
+
+/// DRBD's rule: a flush without data is done before the copy has made one; one with which the file
+/// system commits its journal is not. The copy leads with what it has in memory.
+#[test]
+fn lab_copies_protocol_c_waits_for_writes_and_the_journal() {
+    on_mounts_of_our_own(|folder| {
+        let policy = (WhenShort::Block, TIMEOUT);
+        let site = Site::acknowledging(folder, (2, 2), Ack::ProtocolC, policy);
+        let path = site.head().mount_point().join("file");
+        put(&path, 1);
+        let slow = Disk {
+            flush: Delay::Constant(Duration::from_secs(2)),
+            ..Disk::default()
+        };
+        site.copies[1].set(slow).unwrap();
+        let before = [0, 1].map(|at| site.copies[at].counters().unwrap());
+        let since = |at: usize| site.copies[at].counters().unwrap().since(&before[at]);
+        // In place: the file does not change its size, so that no journal is committed.
+        let file = direct(&path);
+        for value in [2, 3] {
+            write_block(&file, value);
+            file.sync_data().expect("a flush");
+        }
+        let (head, copy) = (since(0), since(1));
+        assert_eq!((head.flushes, copy.flushes), (2, 0), "{head:?} {copy:?}");
+        assert!(copy.writes >= 2, "{copy:?}");
+        site.copies[1].set(Disk::default()).unwrap();
+        put(&site.head().mount_point().join("new"), 1);
+        let (head, copy) = (since(0), since(1));
+        assert!(head.flushes > 3 && copy.flushes > 3, "{head:?} {copy:?}");
+
+        site.copies[1].set(slow).unwrap();
+        write_block(&file, 4);
+        file.sync_data().expect("a flush");
+        site.head().freeze().unwrap();
+        site.fail_over_to(&[1]).expect("a takeover");
+        assert_eq!(first_byte(&site.copies[1].mount_point().join("file")), 4);
     });
 }
 

@@ -46,9 +46,26 @@ pub struct Anatomy {
     pub waits_for: Option<String>,
     /// Doubts about its measurements, void ones included.
     pub flags: Vec<FlagCount>,
+    /// The same row's figures in another record, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// The point of its first cell; no part of the JSON, which has its values by name.
     #[serde(skip)]
     pub point: Point,
+}
+
+/// Figures of another record; those that it lacks are absent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    pub round_trips: Option<Value>,
+    pub flushes: Option<Value>,
+}
+
+impl Anatomy {
+    /// Whether a line was drawn at all.
+    pub fn has_line(&self) -> bool {
+        self.round_trips.is_some() || self.flushes.is_some()
+    }
 }
 
 /// Where both distance and flush time were raised: the latency got, and the sum of what each of

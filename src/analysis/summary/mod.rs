@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
-pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
+pub use anatomy::{Adds, Anatomy, Beside, LackOfFit, Sum};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
     ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
@@ -72,6 +72,9 @@ pub struct Summary {
     pub endpoints: Vec<EndpointFacts>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
+    /// Name of the record whose figures stand beside those of `anatomy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// What each variable of a screening design does, alone and with others.
     pub effects: Vec<Effects>,
     /// Up to which offered rate replicas keep up; absent where no rate was offered.

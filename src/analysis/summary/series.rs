@@ -116,6 +116,7 @@ pub enum Reason {
     NotReceivedElsewhere,
     HeldByAllNodes,
     HeldElsewhere,
+    ReceivedByCopy,
     HeldInOneSite,
     NotBuilt,
 }
@@ -132,6 +133,9 @@ impl Reason {
             Reason::NotReceivedElsewhere => "no replica in another site need have received it",
             Reason::HeldByAllNodes => "all nodes have received each commit",
             Reason::HeldElsewhere => "a copy in another site holds what is flushed",
+            Reason::ReceivedByCopy => {
+                "a copy in another site has received what is flushed, some in memory only"
+            }
             Reason::HeldInOneSite => "the copies in one site alone may hold what is flushed",
             Reason::NotBuilt => "what takes over from such a mode is not built",
         }

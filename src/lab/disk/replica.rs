@@ -97,6 +97,7 @@ impl CopySet {
             volume: self.terms.volume,
             copies: self.members.len(),
             write_quorum: self.terms.write_quorum,
+            ack: self.terms.ack,
             when_short: self.terms.when_short,
             alone_generation: remembered.alone_generation,
             is_forced: remembered.is_forced,

@@ -16,7 +16,11 @@ const COPIED: &[&str] = &["mirror", "quorum"];
 const MIRROR: &[&str] = &["mirror"];
 const QUORUM: &[&str] = &["quorum"];
 
-const ACKS: [(&str, Ack); 2] = [("write", Ack::Write), ("flush", Ack::Flush)];
+const ACKS: [(&str, Ack); 3] = [
+    ("write", Ack::Write),
+    ("flush", Ack::Flush),
+    ("protocol-c", Ack::ProtocolC),
+];
 const WHEN_SHORT: [(&str, WhenShort); 2] =
     [("block", WhenShort::Block), ("degrade", WhenShort::Degrade)];
 
@@ -46,7 +50,7 @@ pub fn read(table: &Table<'_>, kind: Option<&str>, sites: &[String]) -> Copies {
         copies,
         write_quorum,
         ack: ack
-            .and_then(|node| node.one_of(&ACKS))
+            .and_then(|node| ack_of(&node, kind))
             .unwrap_or(Ack::Write),
         when_short: when_short
             .and_then(|node| node.one_of(&WHEN_SHORT))
@@ -55,6 +59,16 @@ pub fn read(table: &Table<'_>, kind: Option<&str>, sites: &[String]) -> Copies {
             .and_then(|node| node.time(limits::COPY_TIMEOUT))
             .unwrap_or(COPY_TIMEOUT),
     }
+}
+
+/// DRBD's rule has one peer; with several, what W of N hold would not be what was acknowledged.
+fn ack_of(node: &Node<'_>, kind: Option<&str>) -> Option<Ack> {
+    let acks = if kind == Some("quorum") {
+        &ACKS[..2]
+    } else {
+        &ACKS
+    };
+    node.one_of(acks)
 }
 
 /// How many copies there are, and how many must hold what is acknowledged.
@@ -141,7 +155,7 @@ impl Copies {
 
 /// What a default label says beside server and mode.
 pub fn words(mode: &Mode) -> Vec<String> {
-    let ack = |ack: Ack| (ack == Ack::Flush).then(|| ack.word().to_owned());
+    let ack = |ack: Ack| (ack != Ack::Write).then(|| ack.word().to_owned());
     match *mode {
         Mode::Mirror {
             ack: waits,

@@ -124,7 +124,8 @@ impl Copy {
         let stream = self.stream.as_ref();
         let proven_at = stream.and_then(|stream| Some(stream.proven_at? + stream.timeout));
         match proven_at {
-            Some(until) if self.is_whole() && now < until => Touch::Proven,
+            _ if !self.is_whole() => Touch::DurableOnly,
+            Some(until) if now < until => Touch::Proven,
             _ => Touch::Unsure,
         }
     }

@@ -1,12 +1,14 @@
 //! The copy at the writer: what it tells the others, and when a request is done.
 
 mod catch_up;
+mod done;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::book::{Book, Reign, Ticket, blocks_of};
+use super::journal;
 use super::machine::{Action, Change, Link, PINGS, Reach, Terms};
 use super::peer::{Peer, Stage};
 use super::wire::{Hello, Message};
@@ -35,8 +37,10 @@ pub struct Head {
     sealed: u64,
     /// Not yet done, by ticket, which is also the write's number on the wire.
     writes: BTreeMap<Ticket, Write>,
-    /// Not yet done, by epoch; those of no request are the head's own.
-    flushes: VecDeque<(u64, Option<u64>)>,
+    /// Not yet done, by epoch.
+    flushes: VecDeque<Flush>,
+    /// The first epoch with all blocks that commit a journal; zero before the first such block.
+    commit_epoch: u64,
     /// Not yet durable here.
     own_flushes: VecDeque<OwnFlush>,
     reach: Reach,
@@ -52,6 +56,17 @@ struct Write {
     number: WriteNumber,
     /// Whether its local time is over.
     is_over: bool,
+    /// The flush behind it waits for it.
+    is_left_to_flush: bool,
+}
+
+#[derive(Debug)]
+struct Flush {
+    epoch: u64,
+    /// `None` for the head's own.
+    request: Option<u64>,
+    /// The head's own disk is enough.
+    is_local: bool,
 }
 
 #[derive(Debug)]
@@ -84,6 +99,7 @@ impl Head {
             sealed,
             writes: BTreeMap::new(),
             flushes: VecDeque::new(),
+            commit_epoch: 0,
             own_flushes: VecDeque::new(),
             reach: Reach::Short,
             short_since: now,
@@ -157,10 +173,15 @@ impl Head {
         let ticket = self.book.ticket();
         self.written = ticket.0;
         self.book.mark(offset, bytes, self.sealed + 1);
+        let commits = self.terms.ack == Ack::ProtocolC && journal::is_committed_by(data);
+        if commits {
+            self.commit_epoch = self.sealed + 1;
+        }
         let write = Write {
             request,
             number,
             is_over: false,
+            is_left_to_flush: commits,
         };
         self.writes.insert(ticket, write);
         self.begin(ticket, Kind::Write, bytes);
@@ -173,7 +194,8 @@ impl Head {
         if self.is_fenced() {
             return vec![Action::Fail { request }];
         }
-        self.begin_flush(store, Some(request));
+        let is_local = self.may_flush_alone();
+        self.begin_flush(store, Some(request), is_local);
         self.done()
     }
 
@@ -213,7 +235,7 @@ impl Head {
         self.lose(now, peer);
         self.peers[peer].greet(now);
         let answer_bytes = match self.terms.ack {
-            Ack::Write => 1,
+            Ack::Write | Ack::ProtocolC => 1,
             Ack::Flush => ANSWER_BYTES.min(self.terms.unanswered_bytes_max / 4),
         };
         let hello = Hello {
@@ -306,7 +328,7 @@ impl Head {
         let writes = std::mem::take(&mut self.writes);
         let writes = writes.into_values().map(|write| write.request);
         let flushes = std::mem::take(&mut self.flushes);
-        let flushes = flushes.into_iter().filter_map(|(_, request)| request);
+        let flushes = flushes.into_iter().filter_map(|flush| flush.request);
         let failed = writes.chain(flushes);
         self.out
             .extend(failed.map(|request| Action::Fail { request }));
@@ -324,7 +346,7 @@ impl Head {
         self.book
     }
 
-    fn begin_flush(&mut self, store: &mut Store, request: Option<u64>) {
+    fn begin_flush(&mut self, store: &mut Store, request: Option<u64>, is_local: bool) {
         self.sealed += 1;
         let flush = OwnFlush {
             ticket: self.book.ticket(),
@@ -333,8 +355,12 @@ impl Head {
         };
         self.begin(flush.ticket, Kind::Flush, 0);
         self.own_flushes.push_back(flush);
-        self.flushes.push_back((self.sealed, request));
         let epoch = self.sealed;
+        self.flushes.push_back(Flush {
+            epoch,
+            request,
+            is_local,
+        });
         for peer in 0..self.peers.len() {
             if self.peers[peer].is_live() {
                 self.send(peer, Message::Flush { epoch });
@@ -418,46 +444,6 @@ impl Head {
             let change = Change::Reach { at: now, reach };
             self.out.push(Action::Report(change));
         }
-    }
-
-    /// Copies that a request waits for now.
-    fn needed(&self) -> usize {
-        match self.reach {
-            Reach::Alone => 1,
-            Reach::Enough | Reach::Short => self.terms.write_quorum,
-        }
-    }
-
-    /// Completes what enough copies have.
-    fn settle(&mut self) {
-        let durable = self.mark(self.book.epoch, |peer| peer.durable);
-        let of_durable = |(epoch, _): &&(u64, _)| *epoch <= durable;
-        let count = self.flushes.iter().take_while(of_durable).count();
-        for (_, request) in self.flushes.drain(..count) {
-            let complete = request.map(|request| Action::Complete { request });
-            self.out.extend(complete);
-        }
-        let received = match self.terms.ack {
-            Ack::Write => self.mark(u64::MAX, |peer| peer.received),
-            Ack::Flush => u64::MAX,
-        };
-        let reached = self.writes.range(..=Ticket(received));
-        let over = reached.filter(|(_, write)| write.is_over);
-        let over: Vec<Ticket> = over.map(|(ticket, _)| *ticket).collect();
-        for ticket in over {
-            if let Some(Write { request, .. }) = self.writes.remove(&ticket) {
-                self.out.push(Action::Complete { request });
-            }
-        }
-    }
-
-    /// The greatest number that as many whole copies as are needed have reached.
-    fn mark(&self, own: u64, of: impl Fn(&Peer) -> u64) -> u64 {
-        let whole = self.peers.iter().filter(|peer| peer.is_whole());
-        let mut marks: Vec<u64> = whole.map(of).chain([own]).collect();
-        marks.sort_unstable_by(|a, b| b.cmp(a));
-        let needed = self.needed().max(1);
-        marks.get(needed - 1).copied().unwrap_or(0)
     }
 
     fn begin(&mut self, ticket: Ticket, kind: Kind, bytes: u64) {

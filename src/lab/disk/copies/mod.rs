@@ -3,6 +3,7 @@
 //! - `machine`: the words that all parts share
 //! - `book`: what a node knows of its copy besides the blocks
 //! - `head`, `peer`: the machine at the writer; `copy`: the one everywhere else
+//! - `journal`: which blocks commit a file system's journal
 //! - `wire`: what they say to each other; `transport`: how it gets there
 //! - `role`: either machine, and how a node turns from one into the other
 //! - `promote`: which copy may take over
@@ -17,6 +18,9 @@
 //! have promised to obey a newer generation only, one of them has every flush that was
 //! reported done, and the old head has too few to finish another.
 //!
+//! With [`Ack::ProtocolC`], for mirrors, a flush that was done is durable at the head, and in the
+//! other copy's memory: it is there unless that lost its power, or is being caught up.
+//!
 //! What a write is worth that was done ([`Ack::Write`]) and not flushed: it is in the memory of W
 //! nodes, and outlives the head's if one of the others is promoted that kept its power and
 //! was not being caught up.
@@ -24,6 +28,7 @@
 mod book;
 mod copy;
 mod head;
+mod journal;
 mod machine;
 mod peer;
 pub mod promote;

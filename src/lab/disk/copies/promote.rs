@@ -20,12 +20,16 @@
 //! until it has told its copy that it counts, that copy may not lead. One that may go on alone
 //! ([`WhenShort::Degrade`]) is never shut out: it has to be ended before its copy is asked, or both
 //! will lead.
+//!
+//! **With [`Ack::ProtocolC`]** a mirror's head does not wait until a flush is durable at the other
+//! copy. Only a copy that still has in memory what it received has all that was reported done,
+//! or the old head itself: a lone one that lost its memory may not lead.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::WhenShort;
+use super::{Ack, WhenShort};
 
 /// What a copy holds, said together with its promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +59,8 @@ pub enum Touch {
     Unsure,
     /// It was told that it does not count.
     Behind,
+    /// It has nothing but what was durable when it lost its power, or its connection was made anew.
+    DurableOnly,
 }
 
 /// Under which terms the volume was served, and what the promoter knows besides.
@@ -65,6 +71,7 @@ pub struct Rule {
     pub copies: usize,
     /// W.
     pub write_quorum: usize,
+    pub ack: Ack,
     pub when_short: WhenShort,
     /// The last generation that this promoter let begin alone; zero for none. Two copies cannot
     /// tell by themselves that the other one was promoted while they were away: somebody third
@@ -112,6 +119,8 @@ pub enum Refusal {
     Behind,
     /// The lone copy cannot show that the head did not go on without it.
     Unsure,
+    /// The head did not wait until this lone copy had flushed, and what was in its memory is gone.
+    DurableOnly,
     /// The other copy was promoted alone since.
     Outdated,
 }
@@ -132,6 +141,10 @@ impl fmt::Display for Refusal {
             Refusal::Unsure => write!(
                 f,
                 "the only copy cannot show that the head did not go on without it"
+            ),
+            Refusal::DurableOnly => write!(
+                f,
+                "the only copy has lost what it held in memory, for which the head did not wait"
             ),
             Refusal::Outdated => write!(f, "the other copy has led alone since"),
         }
@@ -181,12 +194,17 @@ fn judge_lone(rule: &Rule, survey: &Survey) -> Result<(), Refusal> {
     if survey.generation.max(survey.led) < rule.alone_generation {
         return Err(Refusal::Outdated);
     }
-    if rule.is_forced || rule.when_short == WhenShort::Block && !follows_alone(rule, survey) {
+    if rule.is_forced {
         return Ok(());
     }
-    match (rule.when_short, survey.touch) {
-        (_, Touch::Behind) => Err(Refusal::Behind),
-        (WhenShort::Degrade, Touch::Unsure) => Err(Refusal::Unsure),
+    let may_degrade = rule.when_short == WhenShort::Degrade;
+    let needs_memory = rule.ack == Ack::ProtocolC;
+    match survey.touch {
+        Touch::Behind if may_degrade || needs_memory || follows_alone(rule, survey) => {
+            Err(Refusal::Behind)
+        }
+        Touch::DurableOnly if needs_memory => Err(Refusal::DurableOnly),
+        Touch::Unsure | Touch::DurableOnly if may_degrade => Err(Refusal::Unsure),
         _ => Ok(()),
     }
 }

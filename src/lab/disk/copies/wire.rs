@@ -344,6 +344,7 @@ impl Survey {
             0 => Touch::Proven,
             1 => Touch::Unsure,
             2 => Touch::Behind,
+            3 => Touch::DurableOnly,
             _ => return Err(Malformed::Fields),
         };
         Ok(Survey {

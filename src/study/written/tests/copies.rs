@@ -53,6 +53,7 @@ fn copies_are_told_in_labels() {
     let labels = [
         "",
         "ack = \"flush\"",
+        "ack = \"protocol-c\"",
         "when_short = \"degrade\"\ntimeout = \"2s\"",
     ]
     .map(|lines| spec("mirror", lines).label);
@@ -61,6 +62,7 @@ fn copies_are_told_in_labels() {
         [
             "mysql mirror",
             "mysql mirror flush",
+            "mysql mirror protocol-c",
             "mysql mirror degrade timeout 2 s"
         ]
     );
@@ -94,6 +96,8 @@ fn mistakes_about_copies_are_named() {
     study.toml:4: mode[1].when_short: given "degrade"; is for mode mirror only, not for quorum
     study.toml:5: mode[1].ack: given "disk"; must be one of write, flush
     "#);
+    // With several peers it would be another rule.
+    assert_snapshot!(mistakes(&with_mode("mysql", "quorum", "ack = \"protocol-c\"")), @r#"study.toml:4: mode[1].ack: given "protocol-c"; must be one of write, flush"#);
     let lines = "copies = 2\nwrite_quorum = 2\nwhen_short = \"stop\"";
     assert_snapshot!(mistakes(&with_mode("mysql", "mirror", lines)), @r#"
     study.toml:4: mode[1].copies: given 2; is for mode quorum only, not for mirror
@@ -109,8 +113,7 @@ fn mistakes_about_copies_are_named() {
 
 #[test]
 fn words_are_those_that_studies_write() {
-    let both = [Ack::Write, Ack::Flush];
-    for ack in both {
+    for ack in [Ack::Write, Ack::Flush, Ack::ProtocolC] {
         let lines = format!("ack = \"{}\"", ack.word());
         assert!(matches!(spec("mirror", &lines).mode, Mode::Mirror { ack: got, .. } if got == ack));
         let json = serde_json::to_string(&ack).unwrap();

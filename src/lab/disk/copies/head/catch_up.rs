@@ -57,7 +57,7 @@ impl Head {
         self.send(at, Message::Synced { seq });
         let epoch = self.sealed + 1;
         self.peers[at].stage = Stage::Closing { epoch };
-        self.begin_flush(store, None);
+        self.begin_flush(store, None, false);
     }
 
     fn send_block(&mut self, store: &Store, at: usize, block: u64) {

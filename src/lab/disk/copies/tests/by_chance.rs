@@ -227,6 +227,17 @@ proptest! {
     }
 
     #[test]
+    fn drbds_rule_loses_nothing_that_a_copy_with_its_memory_is_left_of(
+        may_degrade in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..160),
+    ) {
+        let when_short = if may_degrade { WhenShort::Degrade } else { WhenShort::Block };
+        let mut cluster = play(Shape::mirror(Ack::ProtocolC, when_short), &steps);
+        cluster.end_well();
+        prop_assert_eq!(&cluster.world.complaints, &[] as &[String]);
+    }
+
+    #[test]
     fn a_mirror_that_goes_on_alone_never_lets_its_stale_copy_lead(
         steps in prop::collection::vec(step(), 1..160),
     ) {

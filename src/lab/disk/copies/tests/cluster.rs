@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::world::{World, newest};
+use crate::lab::disk::copies::journal::tests::COMMIT;
 use crate::lab::disk::copies::promote::{Choice, Refusal, Rule, Survey, choose, next_generation};
 use crate::lab::disk::copies::wire::{Inbox, Message};
 use crate::lab::disk::copies::{
@@ -28,6 +29,8 @@ pub struct Shape {
     /// What whoever promotes takes W to be: the same, but in a control.
     pub promised_quorum: usize,
     pub ack: Ack,
+    /// What whoever promotes takes it to be: the same, but in a control.
+    pub promised_ack: Ack,
     pub when_short: WhenShort,
 }
 
@@ -38,6 +41,7 @@ impl Shape {
             write_quorum,
             promised_quorum: write_quorum,
             ack,
+            promised_ack: ack,
             when_short: WhenShort::Block,
         }
     }
@@ -50,7 +54,7 @@ impl Shape {
     }
 
     fn is_control(&self) -> bool {
-        self.write_quorum < self.promised_quorum
+        self.write_quorum < self.promised_quorum || self.ack != self.promised_ack
     }
 
     pub fn terms(&self) -> Terms {
@@ -70,6 +74,7 @@ impl Shape {
             volume: VOLUME,
             copies: self.copies,
             write_quorum: self.promised_quorum,
+            ack: self.promised_ack,
             when_short: self.when_short,
             alone_generation,
             is_forced: false,
@@ -85,6 +90,10 @@ pub struct Node {
     pub is_up: bool,
     /// The last write it had received, by generation, whatever happened since.
     received: BTreeMap<u64, u64>,
+    /// As a head, in its generation: the last write that was reported done, and the first epoch
+    /// with all that commit a journal.
+    done_seq: u64,
+    commit_epoch: u64,
     /// What a cut left that is no epoch's.
     odd_image: Option<Vec<u8>>,
     /// Of disks that it lost: what was durable there, others may have been told of before.
@@ -106,8 +115,18 @@ struct Wire {
 /// What a writer waits for.
 #[derive(Debug, Clone, Copy)]
 enum Request {
-    Write { generation: u64, seq: u64 },
-    Flush { generation: u64, epoch: u64 },
+    Write {
+        generation: u64,
+        seq: u64,
+    },
+    Flush {
+        generation: u64,
+        epoch: u64,
+        /// What must be durable at all copies that are needed.
+        durable_epoch: u64,
+        /// The last write that was done before it.
+        seq: u64,
+    },
 }
 
 impl Node {
@@ -146,6 +165,8 @@ impl Cluster {
             begun: Vec::new(),
             is_up: true,
             received: BTreeMap::new(),
+            done_seq: 0,
+            commit_epoch: 0,
             odd_image: None,
             lost_books: Vec::new(),
             callers: 0,
@@ -206,8 +227,14 @@ impl Cluster {
         let (terms, now) = (self.shape.terms(), self.now);
         let node = &mut self.nodes[at];
         let legal = self.world.legal_images(&node.role);
+        let received = match &node.role {
+            Role::Copy(copy) => copy.survey(now),
+            Role::Head(_) => panic!("a head is not promoted"),
+        };
+        let received = (received.generation, received.seq);
         node.role.promote(&mut node.store, now, terms, generation);
         node.begun.clear();
+        (node.done_seq, node.commit_epoch) = (0, 0);
         // It stays so until something is made durable, however often the node leads until then.
         let is_exact = node.role.book().is_exact;
         node.odd_image = node.odd_image.take().filter(|_| !is_exact);
@@ -223,7 +250,8 @@ impl Cluster {
         let Role::Head(head) = &node.role else {
             panic!("a promoted copy leads");
         };
-        self.world.began(head.reign(), head.sealed(), &node.store);
+        self.world
+            .began(head.reign(), head.sealed(), received, &node.store);
     }
 
     /// The node's writer writes some blocks' worth of a pattern that never comes again.
@@ -232,8 +260,13 @@ impl Cluster {
         self.last_request += 1;
         let request = self.last_request;
         let pattern = request.to_le_bytes();
-        let data: Vec<u8> = pattern.into_iter().cycle().take(bytes).collect();
+        let mut data: Vec<u8> = pattern.into_iter().cycle().take(bytes).collect();
+        let sealed = self.head(at).map_or(0, Head::sealed);
         let node = &mut self.nodes[at];
+        if self.shape.ack == Ack::ProtocolC && request % 3 == 0 && bytes > COMMIT.len() {
+            data[..COMMIT.len()].copy_from_slice(&COMMIT);
+            node.commit_epoch = sealed + 1;
+        }
         let actions = node.role.write(&mut node.store, request, offset, &data);
         if let Some(Action::Begin { ticket, .. }) = actions.first() {
             let seq = ticket.expect("a head's write has an end").0;
@@ -250,9 +283,17 @@ impl Cluster {
         self.last_request += 1;
         let request = self.last_request;
         let epoch = self.head(at).map_or(0, |head| head.sealed() + 1);
-        let flush = Request::Flush { generation, epoch };
-        self.requests.insert(request, flush);
         let node = &mut self.nodes[at];
+        let flush = Request::Flush {
+            generation,
+            epoch,
+            durable_epoch: match self.shape.ack {
+                Ack::Write | Ack::Flush => epoch,
+                Ack::ProtocolC => node.commit_epoch,
+            },
+            seq: node.done_seq,
+        };
+        self.requests.insert(request, flush);
         let actions = node.role.flush(&mut node.store, request);
         self.act(at, actions);
     }
@@ -435,15 +476,28 @@ impl Cluster {
         self.completed.push(request);
         let needed = self.needed(at);
         match self.requests[&request] {
-            Request::Flush { generation, epoch } => {
-                self.world.flushed(generation, epoch, needed, &self.nodes);
+            Request::Flush {
+                generation,
+                epoch,
+                durable_epoch,
+                seq,
+            } => {
+                let nodes = &self.nodes;
+                self.world.held(generation, epoch, 1, nodes);
+                self.world.held(generation, durable_epoch, needed, nodes);
+                let seq = (self.shape.ack == Ack::ProtocolC).then_some(seq);
+                self.world.flushed(generation, epoch, seq);
             }
             Request::Write { generation, seq } => {
-                let needed = if self.shape.ack == Ack::Write {
-                    needed
-                } else {
-                    1
+                let node = &mut self.nodes[at];
+                node.done_seq = node.done_seq.max(seq);
+                let commits = self.world.commits(generation, seq);
+                let waits = match self.shape.ack {
+                    Ack::Write => true,
+                    Ack::ProtocolC => !commits,
+                    Ack::Flush => false,
                 };
+                let needed = if waits { needed } else { 1 };
                 let has = |node: &&Node| node.received.get(&generation) >= Some(&seq);
                 let have = self.nodes.iter().filter(has).count();
                 self.world.written(generation, seq, needed, have);

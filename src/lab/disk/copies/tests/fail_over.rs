@@ -57,6 +57,61 @@ fn what_was_received_outlives_the_heads_node_without_a_flush() {
     assert_eq!(newest(&cluster.nodes[1].store)[8192], 3);
 }
 
+/// It promises less than the strict rule: a flush was done, and the copy alone has not got it.
+#[test]
+fn under_drbds_rule_a_copy_that_lost_its_power_lacks_what_was_flushed() {
+    for ack in [Ack::Write, Ack::ProtocolC] {
+        let mut cluster = Cluster::new(Shape::mirror(ack, WhenShort::Block));
+        cluster.connect_all();
+        cluster.settle();
+        cluster.write(0, 0, 4096);
+        cluster.settle();
+        cluster.flush(0);
+        // The copy hears of the flush, but is slow to carry it out.
+        while cluster.deliver(0, true) {}
+        cluster.over(0, 0);
+        assert!(cluster.completed.contains(&1));
+        let is_done = cluster.completed.contains(&2);
+        assert_eq!(is_done, ack == Ack::ProtocolC);
+        // With its memory it has all.
+        assert_eq!(newest(&cluster.nodes[1].store)[0], 1);
+        cluster.power_cut(0, PowerCut::DropAll);
+        cluster.power_cut(1, PowerCut::DropAll);
+        assert_eq!(newest(&cluster.nodes[1].store)[0], 0);
+        cluster.start(1);
+        match ack {
+            Ack::ProtocolC => assert_eq!(cluster.promote(&[1]), Err(Refusal::DurableOnly)),
+            _ => assert_eq!(cluster.promote(&[1]), Ok(1)),
+        }
+        cluster.start(0);
+        if ack == Ack::ProtocolC {
+            assert_eq!(cluster.promote(&[0, 1]), Ok(0));
+            assert_eq!(newest(&cluster.nodes[0].store)[0], 1);
+        }
+        cluster.end_well();
+        assert_eq!(cluster.world.complaints, [] as [String; 0]);
+    }
+}
+
+#[test]
+fn under_drbds_rule_the_copy_takes_over_with_what_is_in_its_memory() {
+    let mut cluster = Cluster::new(Shape::mirror(Ack::ProtocolC, WhenShort::Block));
+    cluster.connect_all();
+    cluster.settle();
+    cluster.write(0, 0, 4096);
+    cluster.settle();
+    cluster.flush(0);
+    cluster.over(0, 0);
+    assert_eq!(cluster.completed, [1, 2]);
+    // Not even the flush has come to it.
+    cluster.power_cut(0, PowerCut::DropAll);
+    assert_eq!(cluster.promote(&[1]), Ok(1));
+    assert_eq!(newest(&cluster.nodes[1].store)[0], 1);
+    cluster.start(0);
+    cluster.end_well();
+    assert_eq!(cluster.world.complaints, [] as [String; 0]);
+}
+
 #[test]
 fn a_copy_left_behind_is_not_promoted_alone() {
     let mut cluster = joined(WhenShort::Degrade);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cluster::{BYTES, Shape, TIMEOUT, VOLUME};
 use super::world::newest;
+use crate::lab::disk::copies::journal::tests::COMMIT;
 use crate::lab::disk::copies::promote::Touch;
 use crate::lab::disk::copies::wire::{Message, Welcome};
 use crate::lab::disk::copies::{
@@ -133,6 +134,49 @@ fn a_flush_waits_for_both_disks_of_a_mirror() {
         assert!(!is_done(&stage.heard(0, Message::Durable { epoch }), 2));
         assert!(is_done(&stage.over(second), 2));
     }
+}
+
+#[test]
+fn under_drbds_rule_only_a_flush_behind_a_commit_waits_for_the_copy() {
+    let mut stage = Stage::of(Shape::mirror(Ack::ProtocolC, WhenShort::Block));
+    stage.join(0);
+    let (first, _) = stage.write(1);
+    assert!(!is_done(&stage.over(first), 1), "a write waits");
+    let (seq, bytes) = (first.0, 512);
+    assert!(is_done(
+        &stage.heard(0, Message::Received { seq, bytes }),
+        1
+    ));
+    let (empty, actions) = stage.flush(2);
+    let epoch = stage.head.sealed();
+    let barrier = Message::Flush { epoch };
+    assert!(sent(&actions).contains(&(Link::Peer(0), &barrier)));
+    assert!(is_done(&stage.over(empty), 2));
+
+    let actions = stage.head.write(&mut stage.store, 3, 0, &COMMIT);
+    let commit = ticket(&actions);
+    assert!(is_done(&stage.over(commit), 3), "its flush waits for it");
+    let (behind, _) = stage.flush(4);
+    let epoch = stage.head.sealed();
+    let (another, _) = stage.flush(5);
+    let actions = [stage.over(behind), stage.over(another)].concat();
+    assert!(!is_done(&actions, 4) && !is_done(&actions, 5));
+    assert!(is_done(&stage.heard(0, Message::Durable { epoch }), 4));
+    let (empty, _) = stage.flush(6);
+    let actions = stage.over(empty);
+    assert!(is_done(&actions, 6) && !is_done(&actions, 5));
+}
+
+#[test]
+fn under_drbds_rule_a_flush_waits_while_the_copy_is_lost() {
+    let mut stage = Stage::of(Shape::mirror(Ack::ProtocolC, WhenShort::Block));
+    stage.join(0);
+    stage.head.lost(NOW, 0);
+    let (ticket, _) = stage.flush(1);
+    assert!(!is_done(&stage.over(ticket), 1));
+    stage.join(0);
+    let (ticket, _) = stage.flush(2);
+    assert!(is_done(&stage.over(ticket), 2));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::lab::disk::copies::WhenShort;
 use crate::lab::disk::copies::promote::{
     Choice, Refusal, Rule, Survey, Touch, choose, next_generation,
 };
+use crate::lab::disk::copies::{Ack, WhenShort};
 
 const VOLUME: u64 = 3;
 
@@ -14,6 +14,7 @@ fn rule(copies: usize, write_quorum: usize) -> Rule {
         volume: VOLUME,
         copies,
         write_quorum,
+        ack: Ack::Write,
         when_short: WhenShort::Block,
         alone_generation: 0,
         is_forced: false,
@@ -126,6 +127,34 @@ fn a_lone_copy_of_a_mirror_that_degrades_has_to_show_it() {
         // With both copies there, nothing has to be shown.
         assert_eq!(choose(&rule, &[touch(of), holds(1, 2)]), takes(1));
     }
+}
+
+#[test]
+fn under_drbds_rule_a_lone_copy_must_have_kept_its_memory() {
+    let touch = |touch| Survey {
+        touch,
+        ..holds(1, 1)
+    };
+    for when_short in [WhenShort::Block, WhenShort::Degrade] {
+        let rule = Rule {
+            ack: Ack::ProtocolC,
+            when_short,
+            ..rule(2, 2)
+        };
+        assert_eq!(choose(&rule, &[touch(Touch::Proven)]), alone());
+        for (of, refusal) in [
+            (Touch::DurableOnly, Refusal::DurableOnly),
+            (Touch::Behind, Refusal::Behind),
+        ] {
+            assert_eq!(choose(&rule, &[touch(of)]), Err(refusal));
+            assert_eq!(choose(&rule, &[touch(of), holds(1, 2)]), takes(1));
+        }
+        let unsure = choose(&rule, &[touch(Touch::Unsure)]);
+        let may_lead = when_short == WhenShort::Block;
+        assert_eq!(unsure.is_ok(), may_lead, "{unsure:?}");
+    }
+    // Under the strict rule all flushes that were done are durable at each copy.
+    assert_eq!(choose(&rule(2, 2), &[touch(Touch::DurableOnly)]), alone());
 }
 
 #[test]

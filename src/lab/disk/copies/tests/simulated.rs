@@ -497,11 +497,15 @@ fn seeds(normally: u64) -> u64 {
 /// The shape that a seed's story is played with.
 fn shape(seed: u64) -> Shape {
     let ack = [Ack::Write, Ack::Flush][(seed % 2) as usize];
-    match seed / 2 % 4 {
+    match seed / 2 % 5 {
         0 => Shape::quorum(6, 4, ack),
         1 => Shape::quorum(3, 2, ack),
         2 => Shape::mirror(ack, WhenShort::Block),
-        _ => Shape::mirror(ack, WhenShort::Degrade),
+        3 => Shape::mirror(ack, WhenShort::Degrade),
+        _ => Shape::mirror(
+            Ack::ProtocolC,
+            [WhenShort::Block, WhenShort::Degrade][(seed % 2) as usize],
+        ),
     }
 }
 
@@ -530,12 +534,8 @@ fn a_seed_tells_the_same_story_twice() {
     }
 }
 
-/// How many of 60 stories lose something when the head waits for fewer copies than is thought.
-fn losses(shape: Shape, write_quorum: usize) -> usize {
-    let shape = Shape {
-        write_quorum,
-        ..shape
-    };
+/// How many of 60 stories lose something when the head waits for less than is thought.
+fn losses(shape: Shape) -> usize {
     let is_loss =
         |of: &String| of.contains("lacks epoch") || of.contains("done, and not in generation");
     let is_lost = |seed: &u64| play(*seed, shape).complaints.iter().any(is_loss);
@@ -544,11 +544,27 @@ fn losses(shape: Shape, write_quorum: usize) -> usize {
 
 #[test]
 fn too_small_a_quorum_loses_and_is_seen() {
-    assert!(losses(Shape::quorum(6, 4, Ack::Flush), 3) > 0);
+    let shape = Shape {
+        write_quorum: 3,
+        ..Shape::quorum(6, 4, Ack::Flush)
+    };
+    assert!(losses(shape) > 0);
 }
 
 #[test]
 fn a_mirror_that_does_not_wait_loses_and_is_seen() {
-    let shape = Shape::mirror(Ack::Flush, WhenShort::Block);
-    assert!(losses(shape, 1) > 0);
+    let shape = Shape {
+        write_quorum: 1,
+        ..Shape::mirror(Ack::Flush, WhenShort::Block)
+    };
+    assert!(losses(shape) > 0);
+}
+
+#[test]
+fn drbds_rule_taken_for_the_strict_one_loses_and_is_seen() {
+    let shape = Shape {
+        promised_ack: Ack::Write,
+        ..Shape::mirror(Ack::ProtocolC, WhenShort::Block)
+    };
+    assert!(losses(shape) > 0);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cluster::Node;
 use crate::lab::disk::copies::book::{BLOCK_BYTES, Reign};
+use crate::lab::disk::copies::journal::is_committed_by;
 use crate::lab::disk::copies::{Book, Role};
 use crate::lab::disk::store::Store;
 
@@ -16,6 +17,17 @@ struct Log {
     base: Vec<u8>,
     ops: Vec<Op>,
     sealed: u64,
+    /// Of which generation its head held the writes up to which, in memory at least.
+    received: (u64, u64),
+}
+
+/// A flush that was reported done.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    generation: u64,
+    epoch: u64,
+    /// Whoever has these writes has it too; `None` if it must be an epoch.
+    seq: Option<u64>,
 }
 
 enum Op {
@@ -35,6 +47,7 @@ pub struct World {
     logs: BTreeMap<u64, Log>,
     /// Flushes reported done: generation and epoch.
     pub acked: Vec<(u64, u64)>,
+    done: Vec<Done>,
     pub complaints: Vec<String>,
 }
 
@@ -44,6 +57,7 @@ impl World {
             bytes,
             logs: BTreeMap::new(),
             acked: Vec::new(),
+            done: Vec::new(),
             complaints: Vec::new(),
         }
     }
@@ -58,22 +72,50 @@ impl World {
     }
 
     /// A copy leads from now on, with what its store holds.
-    pub fn began(&mut self, reign: &Reign, sealed: u64, store: &Store) {
-        for (generation, epoch) in self.acked.clone() {
-            if !reign.holds(reign.volume, generation, epoch, sealed) {
-                let new = reign.generation;
-                self.complain(format!(
-                    "generation {new} lacks epoch {epoch} of generation {generation}"
-                ));
-            }
-        }
+    pub fn began(&mut self, reign: &Reign, sealed: u64, received: (u64, u64), store: &Store) {
         let log = Log {
             reign: reign.clone(),
             base: newest(store),
             ops: Vec::new(),
             sealed,
+            received,
         };
         assert!(self.logs.insert(reign.generation, log).is_none());
+        let new = reign.generation;
+        let lacks = |done: &Done| !self.has(new, done);
+        let lacking: Vec<Done> = self.done.iter().filter(|of| lacks(of)).copied().collect();
+        for Done {
+            generation, epoch, ..
+        } in lacking
+        {
+            self.complain(format!(
+                "generation {new} lacks epoch {epoch} of generation {generation}"
+            ));
+        }
+    }
+
+    /// Whether a generation holds what a flush has made safe: as an epoch, or because it, or one
+    /// that it comes from, began with the writes.
+    fn has(&self, generation: u64, done: &Done) -> bool {
+        let Log { reign, sealed, .. } = &self.logs[&generation];
+        let began_with = |generation: u64| {
+            let log = self.logs.get(&generation);
+            let (of, seq) = log.map_or((0, 0), |log| log.received);
+            of == done.generation && done.seq.is_some_and(|least| seq >= least)
+        };
+        let before = reign.before.iter().map(|past| past.generation);
+        reign.holds(reign.volume, done.generation, done.epoch, *sealed)
+            || before.chain([generation]).any(began_with)
+    }
+
+    /// Whether a write of that generation commits a journal.
+    pub fn commits(&self, generation: u64, number: u64) -> bool {
+        let ops = self.logs[&generation].ops.iter();
+        let mut of_write = ops.filter_map(|op| match op {
+            Op::Write { seq, data, .. } if *seq == number => Some(data),
+            _ => None,
+        });
+        of_write.next().is_some_and(|data| is_committed_by(data))
     }
 
     /// The head of that generation has written.
@@ -95,8 +137,8 @@ impl World {
         epoch
     }
 
-    /// It has reported a flush done, while these nodes stood so.
-    pub fn flushed(&mut self, generation: u64, epoch: u64, needed: usize, nodes: &[Node]) {
+    /// A flush was reported done, while these nodes stood so: have enough of them that epoch?
+    pub fn held(&mut self, generation: u64, epoch: u64, needed: usize, nodes: &[Node]) {
         let holds = |book: &&Book| {
             let (reign, durable) = book.durable();
             reign.holds(reign.volume, generation, epoch, durable)
@@ -108,17 +150,23 @@ impl World {
                 "epoch {epoch} of {generation} done with {have} durable copies, not {needed}"
             ));
         }
-        for log in self.logs.range(generation + 1..) {
-            let (reign, sealed) = (&log.1.reign, log.1.sealed);
-            if !reign.holds(reign.volume, generation, epoch, sealed) {
-                self.complaints.push(format!(
-                    "epoch {epoch} of {generation} done, and not in generation {}",
-                    log.0
-                ));
-                break;
-            }
+    }
+
+    /// A flush was reported done. With DRBD's rule `seq` is the last write done before it.
+    pub fn flushed(&mut self, generation: u64, epoch: u64, seq: Option<u64>) {
+        let done = Done {
+            generation,
+            epoch,
+            seq,
+        };
+        let mut newer = self.logs.range(generation + 1..).map(|(newer, _)| *newer);
+        if let Some(newer) = newer.find(|newer| !self.has(*newer, &done)) {
+            self.complain(format!(
+                "epoch {epoch} of {generation} done, and not in generation {newer}"
+            ));
         }
         self.acked.push((generation, epoch));
+        self.done.push(done);
     }
 
     /// A write was reported done, while so many copies had received it.
