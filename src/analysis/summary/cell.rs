@@ -86,6 +86,9 @@ pub struct CellSummary {
     pub usd_per_million_queries: Option<Estimate>,
     /// Transactions that ended well and changed no row.
     pub unchanged_per_s: Option<f64>,
+    /// The median latency less the baseline's, in µs, paired by round.
+    #[serde(default)]
+    pub added_us: Option<Estimate>,
     /// Throughput over the baseline's, paired by round.
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
@@ -159,6 +162,8 @@ pub struct ByRound {
     pub usd_per_million_queries: BTreeMap<u32, f64>,
     /// Throughput over the baseline's in the same round.
     pub ratio: BTreeMap<u32, f64>,
+    /// Median latency less the baseline's in the same round.
+    pub added_us: BTreeMap<u32, f64>,
     pub run_s: BTreeMap<u32, f64>,
     /// Percentiles of latency, where a round has samples enough for them.
     pub p50_us: BTreeMap<u32, f64>,
