@@ -7,6 +7,7 @@ mod endpoint;
 mod measure;
 mod needs;
 mod power_cut;
+mod preview;
 mod progress;
 mod servers;
 mod studies;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
-use measure::RunOptions;
+use crate::study::Asked;
+use measure::{CompareOptions, RunOptions};
 
 /// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
 #[derive(Parser)]
@@ -43,6 +45,8 @@ enum Verb {
         #[arg(long)]
         full: bool,
         #[command(flatten)]
+        asked: Box<CompareOptions>,
+        #[command(flatten)]
         options: RunOptions,
     },
     /// Run a study: a TOML file, or a built-in one by name
@@ -66,6 +70,9 @@ enum Verb {
         /// text, markdown, csv or json
         #[arg(long, default_value = "text")]
         format: String,
+        /// Hold all others against this row: its name as printed
+        #[arg(long, value_name = "ROW", conflicts_with = "charts")]
+        baseline: Option<String>,
         /// Draw charts into this folder instead: SVG files, told by name
         #[arg(long, value_name = "DIR", conflicts_with = "format")]
         charts: Option<PathBuf>,
@@ -162,6 +169,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Compare {
             quick,
             full,
+            asked,
             options,
         } => {
             let name = match (quick, full) {
@@ -169,13 +177,13 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
                 (_, true) => "compare-full",
                 _ => "compare",
             };
-            measure::run((name, false), &options, words)
+            measure::run((name, false), &(*asked).into(), &options, words)
         }
         Verb::Run {
             study,
             quick,
             options,
-        } => measure::run((&study, quick), &options, words),
+        } => measure::run((&study, quick), &Asked::default(), &options, words),
         Verb::Studies { name: None } => studies::list(),
         Verb::Studies { name: Some(name) } => studies::show(&name),
         Verb::Report {
@@ -183,7 +191,12 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             charts: Some(folder),
             ..
         } => charts::draw(&record, &folder),
-        Verb::Report { record, format, .. } => measure::report(&record, &format).map(|()| 0),
+        Verb::Report {
+            record,
+            format,
+            baseline,
+            ..
+        } => measure::report(&record, &format, baseline.as_deref()).map(|()| 0),
         Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {

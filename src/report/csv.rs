@@ -1,7 +1,8 @@
 //! One row per cell, every figure in its own column, units in the titles.
 
-use super::columns::{Figure, figures};
+use super::columns::figures;
 use super::entry::Entry;
+use super::figure::Figure;
 use crate::analysis::Summary;
 
 /// RFC 4180, with a row of titles.

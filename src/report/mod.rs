@@ -1,6 +1,7 @@
 //! A summary as terminal text, Markdown, CSV or JSON.
 
 mod activity;
+mod against;
 mod anatomy;
 mod article;
 mod asides;
@@ -11,10 +12,11 @@ mod csv;
 mod effects;
 mod ends;
 mod entry;
+mod figure;
 mod format;
 mod group;
 mod label;
-mod numbers;
+pub mod numbers;
 mod page;
 pub mod trial;
 
@@ -35,6 +37,8 @@ pub fn render(summary: &Summary, format: Format) -> String {
 
 fn blocks(summary: &Summary) -> Vec<Block> {
     let mut blocks = ends::head(summary);
+    let title = 1.min(blocks.len());
+    blocks.splice(title..title, against::blocks(summary));
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));

@@ -139,6 +139,10 @@ pub struct CellSummary {
     pub counters_per_commit: BTreeMap<String, Option<f64>>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
+    /// At several connections: latency over that at one, where it grew though neither the host's
+    /// CPUs nor the writer's disk were busy: commits wait for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_factor: Option<f64>,
     /// Errors over all rounds.
     pub errors: ServerErrors,
     pub flags: Vec<FlagCount>,

@@ -2,6 +2,7 @@
 //! JSON they are a stable interface; docs/record.md documents every key.
 
 mod after;
+mod against;
 mod anatomy;
 mod cell;
 pub mod claims;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
+pub use against::{AddedAt, Against, ModeAgainst};
 pub use after::{AfterLoad, Doing, HandshakeSummary};
 pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
 pub use cell::{
@@ -68,6 +70,9 @@ pub struct Summary {
     /// Servers that somebody else runs; absent in a study of labs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointFacts>,
+    /// With a row that the user holds all others against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
     /// What each variable of a screening design does, alone and with others.

@@ -11,7 +11,7 @@ mod fronts;
 mod labels;
 mod modes;
 mod quick;
-mod sweeps;
+pub mod sweeps;
 mod vary;
 pub mod walk;
 mod workloads;
@@ -100,6 +100,7 @@ fn study(
         faults: vec![],
         power_cut_modes: cut_modes,
         handshakes: is_on(table, "handshakes"),
+        baseline: None,
         sites,
         modes,
         screens,
