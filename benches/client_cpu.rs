@@ -206,6 +206,7 @@ fn run_acklab(address: SocketAddr) -> u64 {
         drivers: 1,
         unique_from: 0,
         rate_per_s: None,
+        pace: None,
         guest: None,
     };
     driver.start(&job).expect("a running load");

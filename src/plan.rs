@@ -24,6 +24,8 @@ pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
 /// What a cell takes beside its windows: setting the links, probing them before and after,
 /// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.
 pub const CELL_OVERHEAD: Duration = Duration::from_millis(600);
+/// What looking for lag takes longer in a paced cell: more beats, and time between them.
+const PACED_LAG: Duration = Duration::from_secs(1);
 /// What more than one connection adds to it in modes whose replicas can fall behind.
 pub const BACKLOG: Duration = Duration::from_millis(2_200);
 /// A load, a loss of power and a recovery.
@@ -107,7 +109,9 @@ pub fn cell_time(study: &Study, cell: &Cell) -> Duration {
         Some(_) => DISK_OVERHEAD,
         None => Duration::ZERO,
     };
-    let beside = shaking_hands(study, cell) + cell.watch_after.unwrap_or_default();
+    let has_beats = cell.pace.is_some() && !study.modes[cell.mode].mode.has_one_server();
+    let paced = if has_beats { PACED_LAG } else { Duration::ZERO };
+    let beside = shaking_hands(study, cell) + cell.watch_after.unwrap_or_default() + paced;
     load_time(study, cell) + backlog + CELL_OVERHEAD + on_disks + beside
 }
 
@@ -196,7 +200,12 @@ fn cells(study: &Study) -> Vec<Cell> {
 fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
     let mut cells = Vec::new();
     for workload in &sweep.workloads {
-        for (connections, rate_per_s) in pressures(sweep) {
+        for Pressure {
+            connections,
+            rate_per_s,
+            pace,
+        } in pressures(sweep)
+        {
             for client_site in &sweep.client_sites {
                 for distances in &sweep.distances {
                     for disks in points_of(&sweep.disks) {
@@ -206,6 +215,7 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
                             workload: workload.clone(),
                             connections,
                             rate_per_s,
+                            pace,
                             distances: distances.clone(),
                             disks,
                             client_site: client_site.clone(),
@@ -222,21 +232,35 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
     cells
 }
 
-/// Every number of connections with every rate; without rates closed loops.
-fn pressures(sweep: &Sweep) -> Vec<(u32, Option<u32>)> {
-    let rates = match sweep.rates_per_s.as_slice() {
-        [] => vec![None],
-        rates => rates.iter().copied().map(Some).collect(),
-    };
-    let with_rates = |&connections| rates.iter().map(move |&rate| (connections, rate));
-    sweep.connections.iter().flat_map(with_rates).collect()
+/// How hard and how often connections ask.
+struct Pressure {
+    connections: u32,
+    rate_per_s: Option<u32>,
+    pace: Option<Duration>,
 }
 
-/// All points of the axis of disks: one without any where none is emulated.
-fn points_of(disks: &[Disks]) -> Vec<Option<Disks>> {
-    match disks {
+/// Every number of connections with every rate and every pace; without them closed loops that do
+/// not pause.
+fn pressures(sweep: &Sweep) -> Vec<Pressure> {
+    let mut all = Vec::new();
+    for &connections in &sweep.connections {
+        for rate_per_s in points_of(&sweep.rates_per_s) {
+            let paces = points_of(&sweep.paces).into_iter();
+            all.extend(paces.map(|pace| Pressure {
+                connections,
+                rate_per_s,
+                pace,
+            }));
+        }
+    }
+    all
+}
+
+/// All points of an axis that a sweep need not have: one without it where it has not.
+fn points_of<T: Clone>(axis: &[T]) -> Vec<Option<T>> {
+    match axis {
         [] => vec![None],
-        _ => disks.iter().cloned().map(Some).collect(),
+        _ => axis.iter().cloned().map(Some).collect(),
     }
 }
 
@@ -263,6 +287,8 @@ fn id(label: &str, point: &Cell) -> String {
     let load = slug(&point.workload.label_in_full());
     let disks = point.disks.as_ref().map(disks_part).unwrap_or_default();
     let rate = point.rate_per_s.map(|rate| format!("-{rate}ps"));
+    let pace = point.pace.map(units::show_compact);
+    let pace = pace.map(|pace| format!("-paced{pace}"));
     let span = |word: &str, span: Option<Duration>| {
         let span = span.map(units::show_compact);
         span.map(|span| format!("/{word}-{span}"))
@@ -271,10 +297,11 @@ fn id(label: &str, point: &Cell) -> String {
     let window = span("for", point.measure);
     let watched = span("watched-after", point.watch_after);
     format!(
-        "{}/{load}/{}c{}/{}/{apart}{disks}{window}{watched}",
+        "{}/{load}/{}c{}{}/{}/{apart}{disks}{window}{watched}",
         slug(label),
         point.connections,
         rate.unwrap_or_default(),
+        pace.unwrap_or_default(),
         point.client_site
     )
 }

@@ -38,6 +38,8 @@ mod mistakes;
 mod modes;
 #[path = "lab/old.rs"]
 mod old;
+#[path = "lab/paced.rs"]
+mod paced;
 #[path = "lab/power.rs"]
 mod power;
 #[path = "lab/report.rs"]

@@ -97,6 +97,7 @@ pub fn job(place: &Place, workload: &Workload, connections: u32) -> Job {
         drivers: 1,
         unique_from: 0,
         rate_per_s: None,
+        pace: None,
         guest: None,
     }
 }

@@ -10,8 +10,9 @@ mod lines;
 mod peers;
 mod sum;
 
+use super::flags::{self, Asked};
 use super::summary::Anatomy;
-use super::{cells, disks, flags, terms};
+use super::{cells, disks, terms};
 use crate::plan::{Axis, Point};
 use crate::record::Header;
 use crate::record::store::Record;
@@ -66,7 +67,7 @@ fn anatomy(header: &Header, first: &Point, group: &Group) -> Anatomy {
             .is_some()
             .then(|| peers::waits_for(&level, sites, round_trips)),
         per_peer,
-        flags: flags::count(&group.all, terms::per(&first.workload)),
+        flags: flags::count(&group.all, Asked::of(header, first)),
         ..named(header, first)
     }
 }

@@ -4,7 +4,7 @@ use super::flags;
 use super::rates::throughput;
 pub use super::summary::LagState;
 use super::summary::{CellSummary, Per};
-use crate::record::{CATCH_UP_LIMIT_S, Flag, Measurement, counter};
+use crate::record::{CATCH_UP_LIMIT_S, Measurement, counter};
 
 /// A replica that falls behind by less than this share of what is committed, or of the load's time,
 /// keeps up: less is not told from the looks' own unevenness in a window of seconds.
@@ -102,7 +102,7 @@ fn keeps_up(measurement: &Measurement, per: Per, warmup_s: f64) -> Option<bool> 
 pub fn lag_state(rounds: &[&Measurement], per: Per, warmup_s: f64) -> Option<LagState> {
     let kept: Option<Vec<bool>> = rounds.iter().map(|m| keeps_up(m, per, warmup_s)).collect();
     let kept = kept.filter(|kept| !kept.is_empty())?;
-    let is_over = |m: &&Measurement| flags::of_measurement(m, per).contains(&Flag::Overloaded);
+    let is_over = |m: &&Measurement| flags::is_overloaded(m);
     Some(match () {
         () if rounds.iter().any(is_over) => LagState::Overloaded,
         () if kept.iter().all(|kept| *kept) => LagState::Bounded,

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use super::flags::{self, Asked};
 use super::interval::{Noise, estimate, median};
 use super::rates::{per_commit, rate, throughput};
 use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
     Percentiles, ReplicaCpu, Traffic,
 };
-use super::{activity, applied, disks, endpoints, flags, terms, timeline};
+use super::{activity, applied, disks, endpoints, terms, timeline};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
 use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, counter, histogram};
+use crate::study::units;
 
 /// Samples that must lie beyond a percentile for it to be given.
 const BEYOND: f64 = 10.0;
@@ -103,7 +105,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         counters_per_commit: endpoints::counters(record, index, &rounds.sound, rounds.per),
         host_busy: rounds.median_of(|m| Some(flags::busy_share(m))),
         errors: errors(&rounds.sound),
-        flags: flags::count(&rounds.all, rounds.per),
+        flags: flags::count(&rounds.all, Asked::of(&record.header, &named.point)),
         by_round,
         ..named
     }
@@ -155,6 +157,7 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         workload: workload(&point),
         connections: cell.connections,
         offered_per_s: cell.rate_per_s,
+        pace_us: cell.pace.map(|pace| pace.as_secs_f64() * 1e6),
         distances: cell.distances.label.clone(),
         disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
         measure_s: cell.window(&header.study).as_secs_f64(),
@@ -168,13 +171,18 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
     }
 }
 
-/// What tables call a point's load: `update_index`, `update_index at 500/s`.
+/// What tables call a point's load: `update_index`, `update_index at 500/s`, `update_index paced
+/// 20 ms`.
 pub fn workload(point: &Point) -> String {
-    let label = point.workload.label();
-    match point.rate_per_s {
-        Some(rate_per_s) => format!("{label} at {rate_per_s}/s"),
-        None => label,
-    }
+    point.workload.label() + &pressure(point)
+}
+
+/// What is said of a workload that is not run as fast as it goes.
+pub fn pressure(point: &Point) -> String {
+    let rate = point.rate_per_s.map(|rate| format!(" at {rate}/s"));
+    let pace = point.pace.map(units::show);
+    let pace = pace.map(|pace| format!(" paced {pace}"));
+    rate.or(pace).unwrap_or_default()
 }
 
 impl<'a> Rounds<'a> {

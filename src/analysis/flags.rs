@@ -1,9 +1,12 @@
 //! Doubts: which there are, judged here with their thresholds, and in how many rounds.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::summary::{FlagCount, Per};
-use crate::record::{DiskGot, DiskUse, Flag, Measurement};
+use super::terms;
+use crate::plan::Point;
+use crate::record::{DiskGot, DiskUse, Flag, Header, LAG_LIMIT_S, Measurement};
 
 /// From this share of the host's CPU time on, busy or stolen, a figure tells of the host.
 pub const HOST_BOUND_SHARE: f64 = 0.95;
@@ -19,8 +22,39 @@ const LATE_REPLIES_SHARE: f64 = 0.05;
 /// At an offered rate this share of what became due in a window may wait at its end.
 pub const OVERLOADED_SHARE: f64 = 0.05;
 
+/// From this share of the host's CPU time on, busy or stolen but for the switch's spin, a paced
+/// measurement does not tell what a commit costs on idle machines.
+pub const NOT_IDLE_SHARE: f64 = 0.30;
+/// In a paced measurement at least this share of the heartbeats must be applied on all replicas
+/// within the pace.
+pub const APPLIED_SHARE: f64 = 0.95;
+
+/// What measurements are judged by, besides their own figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asked {
+    per: Per,
+    /// Where connections rest between their transactions.
+    pace: Option<Duration>,
+    /// The measured window as asked.
+    window: Duration,
+    /// Of the host.
+    cpus: u32,
+}
+
+impl Asked {
+    /// Of measurements at that point of a record, or at points that have its workload and pace.
+    pub fn of(header: &Header, point: &Point) -> Asked {
+        Asked {
+            per: terms::per(&point.workload),
+            pace: point.pace,
+            window: point.window,
+            cpus: header.host.cpus,
+        }
+    }
+}
+
 /// All doubts of one measurement: those noted while it ran and those judged from its figures.
-pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
+pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
     let busy = busy_share(measurement);
     let judged = [
         (Flag::HostBound, busy >= HOST_BOUND_SHARE),
@@ -29,7 +63,15 @@ pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
         (Flag::LateDisks, measurement.disks.iter().any(is_late)),
         (Flag::Overloaded, is_overloaded(measurement)),
         (Flag::Errors, !measurement.errors.is_empty()),
-        (Flag::NoRows, per == Per::Commit && measurement.commits == 0),
+        (
+            Flag::NoRows,
+            asked.per == Per::Commit && measurement.commits == 0,
+        ),
+        (
+            Flag::NotIdle,
+            asked.pace.is_some() && is_busy(measurement, asked.cpus),
+        ),
+        (Flag::NotApplied, is_not_applied(measurement, asked)),
     ];
     let judged = judged.into_iter().filter(|(_, holds)| *holds);
     let mut flags = measurement.flags.clone();
@@ -39,7 +81,40 @@ pub fn of_measurement(measurement: &Measurement, per: Per) -> Vec<Flag> {
     flags
 }
 
-fn is_overloaded(measurement: &Measurement) -> bool {
+/// Whether the host did more than a commit now and then.
+fn is_busy(measurement: &Measurement, cpus: u32) -> bool {
+    let host_us = measurement.window_s * 1e6 * f64::from(cpus);
+    let spin_us = measurement.cpu.links_spin_us.unwrap_or(0.0);
+    let spin = if host_us > 0.0 {
+        spin_us / host_us
+    } else {
+        0.0
+    };
+    busy_share(measurement) - spin >= NOT_IDLE_SHARE
+}
+
+/// Whether too few heartbeats of a paced measurement were applied on all replicas within the pace.
+/// None is without replicas.
+fn is_not_applied(measurement: &Measurement, asked: Asked) -> bool {
+    let lags = &measurement.lag;
+    let Some(pace) = asked.pace.filter(|_| !lags.is_empty()) else {
+        return false;
+    };
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    let limit_ms = ms(asked.window.min(Duration::from_secs(LAG_LIMIT_S)));
+    // One that was waited for in vain has the limit as its lag.
+    let is_in_time = |lag_ms: &f64| *lag_ms <= ms(pace) && *lag_ms < limit_ms;
+    let beats = lags.iter().map(|lag| lag.lag_ms.len()).max().unwrap_or(0);
+    let is_applied = |beat: &usize| {
+        let mut shown = lags.iter().map(|lag| lag.lag_ms.get(*beat));
+        shown.all(|lag_ms| lag_ms.is_some_and(is_in_time))
+    };
+    let applied = (0..beats).filter(is_applied).count();
+    beats == 0 || (applied as f64) < APPLIED_SHARE * beats as f64
+}
+
+/// Whether more was offered than was answered.
+pub fn is_overloaded(measurement: &Measurement) -> bool {
     measurement.backlog as f64 > OVERLOADED_SHARE * measurement.due as f64
 }
 
@@ -76,10 +151,10 @@ fn strays(asked: f64, before: f64, after: f64) -> bool {
 }
 
 /// How often each doubt arose in a cell's measurements.
-pub fn count(measurements: &[&Measurement], per: Per) -> Vec<FlagCount> {
+pub fn count(measurements: &[&Measurement], asked: Asked) -> Vec<FlagCount> {
     let mut rounds: BTreeMap<Flag, u32> = BTreeMap::new();
     for measurement in measurements {
-        for flag in of_measurement(measurement, per) {
+        for flag in of_measurement(measurement, asked) {
             *rounds.entry(flag).or_default() += 1;
         }
     }
@@ -93,7 +168,14 @@ pub fn count(measurements: &[&Measurement], per: Per) -> Vec<FlagCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Degraded, RttGot};
+    use crate::record::{CpuUsed, Degraded, Lag, RttGot};
+
+    const CLOSED: Asked = Asked {
+        per: Per::Commit,
+        pace: None,
+        window: Duration::from_secs(10),
+        cpus: 4,
+    };
 
     fn quiet() -> Measurement {
         Measurement {
@@ -128,11 +210,8 @@ mod tests {
             backlog,
             ..quiet()
         };
-        assert_eq!(of_measurement(&offered(50), Per::Commit), []);
-        assert_eq!(
-            of_measurement(&offered(51), Per::Commit),
-            [Flag::Overloaded]
-        );
+        assert_eq!(of_measurement(&offered(50), CLOSED), []);
+        assert_eq!(of_measurement(&offered(51), CLOSED), [Flag::Overloaded]);
     }
 
     fn disk(asked: f64, before: f64, after: f64) -> DiskGot {
@@ -148,7 +227,7 @@ mod tests {
     fn flags(change: impl Fn(&mut Measurement)) -> Vec<Flag> {
         let mut measurement = quiet();
         change(&mut measurement);
-        of_measurement(&measurement, Per::Commit)
+        of_measurement(&measurement, CLOSED)
     }
 
     #[test]
@@ -211,14 +290,103 @@ mod tests {
     fn reading_changes_no_rows_and_that_is_no_doubt() {
         let mut measurement = quiet();
         measurement.commits = 0;
-        assert_eq!(of_measurement(&measurement, Per::Transaction), []);
+        assert_eq!(
+            of_measurement(
+                &measurement,
+                Asked {
+                    per: Per::Transaction,
+                    ..CLOSED
+                }
+            ),
+            []
+        );
+    }
+
+    /// Doubts of a measurement with a pace of 20 ms, and whether it has any without.
+    fn paced(change: impl Fn(&mut Measurement)) -> Vec<Flag> {
+        let mut measurement = Measurement {
+            host_busy: 0.1,
+            host_stolen: 0.0,
+            window_s: 10.0,
+            ..quiet()
+        };
+        change(&mut measurement);
+        assert_eq!(of_measurement(&measurement, CLOSED), []);
+        let pace = Some(Duration::from_millis(20));
+        of_measurement(&measurement, Asked { pace, ..CLOSED })
+    }
+
+    #[test]
+    fn a_paced_host_that_is_busy_is_not_idle_but_for_the_spin() {
+        let busy = |busy, stolen, spin_us: Option<f64>| {
+            paced(|m| {
+                (m.host_busy, m.host_stolen) = (busy, stolen);
+                m.cpu = CpuUsed {
+                    links_spin_us: spin_us,
+                    ..CpuUsed::default()
+                };
+            })
+        };
+        assert_eq!(busy(0.29, 0.0, None), []);
+        assert_eq!(busy(0.30, 0.0, None), [Flag::NotIdle]);
+        assert_eq!(busy(0.20, 0.10, None), [Flag::NotIdle]);
+        // A whole CPU of four spins for the whole window.
+        assert_eq!(busy(0.54, 0.0, Some(10e6)), []);
+        assert_eq!(busy(0.55, 0.0, Some(10e6)), [Flag::NotIdle]);
+    }
+
+    fn lags(all: [Vec<f64>; 2]) -> Vec<Flag> {
+        let lag = |lag_ms: &Vec<f64>| Lag {
+            lag_ms: lag_ms.clone(),
+            ..Lag::default()
+        };
+        paced(|m| m.lag = all.iter().map(lag).collect())
+    }
+
+    #[test]
+    fn commits_must_be_applied_on_all_replicas_before_the_next_begins() {
+        let with = |late: usize, lag_ms: f64| {
+            let in_time = std::iter::repeat_n(20.0, 20 - late);
+            in_time.chain(std::iter::repeat_n(lag_ms, late)).collect()
+        };
+        let prompt: Vec<f64> = with(0, 0.0);
+        assert_eq!(lags([prompt.clone(), with(1, 20.5)]), []);
+        assert_eq!(lags([prompt.clone(), with(2, 20.5)]), [Flag::NotApplied]);
+        // One of each replica, at different beats.
+        let mut first: Vec<f64> = with(1, 2_000.0);
+        first.reverse();
+        assert_eq!(lags([first, with(1, 2_000.0)]), [Flag::NotApplied]);
+        assert_eq!(lags([vec![], vec![]]), [Flag::NotApplied], "no beat at all");
+        assert_eq!(paced(|m| m.lag = vec![]), [], "no replica");
+    }
+
+    #[test]
+    fn a_beat_waited_for_in_vain_is_never_in_time() {
+        let measurement = |lag_ms| Measurement {
+            host_busy: 0.0,
+            host_stolen: 0.0,
+            lag: vec![Lag {
+                lag_ms: vec![lag_ms],
+                ..Lag::default()
+            }],
+            ..quiet()
+        };
+        let asked = Asked {
+            pace: Some(Duration::from_secs(5)),
+            ..CLOSED
+        };
+        assert_eq!(of_measurement(&measurement(1_999.0), asked), []);
+        assert_eq!(
+            of_measurement(&measurement(2_000.0), asked),
+            [Flag::NotApplied]
+        );
     }
 
     #[test]
     fn doubts_are_counted_by_round() {
         let mut bound = quiet();
         bound.host_busy = 1.0;
-        let counted = count(&[&quiet(), &bound, &bound], Per::Commit);
+        let counted = count(&[&quiet(), &bound, &bound], CLOSED);
         let expected = FlagCount {
             flag: Flag::HostBound,
             rounds: 2,

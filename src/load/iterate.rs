@@ -75,6 +75,9 @@ fn checked(job: &Job) -> Result<Slap> {
     if job.rate_per_s.is_some() {
         return Err(breakdown(tried(), "mysqlslap has no rate"));
     }
+    if job.pace.is_some() {
+        return Err(breakdown(tried(), "mysqlslap does not pause"));
+    }
     if !slap.is_runnable() {
         let status = "mysqlslap's key load needs its auto-increment column";
         return Err(breakdown(tried(), status));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Job {
     /// next transaction when the last was answered.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
+    /// Each session begins its next transaction so long after its last one's end, not at once.
+    #[serde(default)]
+    pub pace: Option<Duration>,
     /// The server is somebody else's: nothing outside `database` is touched, and TLS verifies.
     #[serde(default)]
     pub guest: Option<Guest>,
@@ -151,6 +155,6 @@ mod tests {
             panic!("not a reload");
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
-        assert_eq!(job.rate_per_s, None);
+        assert_eq!((job.rate_per_s, job.pace), (None, None));
     }
 }

@@ -4,6 +4,7 @@
 //! `Pool` of `Session`s runs a workload's `Script` against the servers and counts in a `Tally`.
 
 mod arrivals;
+mod bell;
 pub mod driver;
 mod handle;
 mod input;
@@ -12,6 +13,7 @@ mod job;
 mod keys;
 pub mod ledger;
 mod merge;
+mod pace;
 mod pool;
 mod priority;
 mod session;

@@ -6,12 +6,12 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::arrivals::{Arrivals, Idle};
+use super::bell::Bell;
 use super::job::{Job, Snapshot};
 use super::keys::Draws;
+use super::pace::{Pace, Rests};
 use super::session::{Progress, Session, Shared};
 use super::stream::Tls;
 use super::tally::Tally;
@@ -52,9 +52,10 @@ pub struct Pool {
     retries: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Open loop only: sessions for which nothing is due.
     idle: Idle,
-    /// Open loop only: rings when the next is due. `epoll` itself counts in milliseconds.
-    timer: Option<TimerFd>,
-    rings_at: Option<Instant>,
+    /// Paced only: sessions that rest.
+    rests: Rests,
+    /// Open loop or paced only: rings when the next is due.
+    bell: Option<Bell>,
     logging_in: usize,
     logins_at_once: usize,
     connected: usize,
@@ -68,7 +69,7 @@ impl Pool {
     /// soon as it is connected, and all connect at once; else all begin together when the last is
     /// connected, and have no end. Those that worked meanwhile would keep the server from letting
     /// the others in: 2,000 sessions on two cores took a minute. With a rate they share what
-    /// becomes due.
+    /// becomes due, with a pace each rests between its transactions.
     pub fn new(job: &Job, script: Script, limit: Option<u64>, now: Instant) -> Result<Self> {
         if job.targets.is_empty() {
             return Err(breakdown("drive load", "no server was given"));
@@ -84,10 +85,13 @@ impl Pool {
         };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.tried(|| "make an epoll instance".to_owned())?;
+        let has_due_times = job.rate_per_s.is_some() || job.pace.is_some();
         Ok(Pool {
-            timer: job.rate_per_s.map(|_| timer(&epoll)).transpose()?,
-            rings_at: None,
+            bell: has_due_times
+                .then(|| Bell::new(&epoll, TIMER))
+                .transpose()?,
             idle: Idle::of(count),
+            rests: Rests::of(count),
             epoll,
             events: vec![EpollEvent::empty(); EVENTS_AT_ONCE],
             sessions: (0..count).map(session).collect(),
@@ -226,39 +230,50 @@ impl Pool {
         EpollTimeout::from(ms)
     }
 
-    /// Gives what is due to idle sessions, and sets the timer for the next if some are left: a
-    /// session that is at work looks for itself when it has done.
+    /// Lets sessions begin what is due, and sets the timer for the next if some wait: a session
+    /// that is at work looks for itself when it has done.
     fn hand_out(&mut self) -> Result<()> {
-        while !self.idle.is_empty() {
-            let Some(next) = self.shared.arrivals.as_ref().and_then(Arrivals::next) else {
-                return Ok(());
-            };
+        while let Some(next) = self.next_due() {
             let now = Instant::now();
             if next > now {
-                return self.ring_at(next, now);
+                return match &mut self.bell {
+                    Some(bell) => bell.ring_at(next, now),
+                    None => Ok(()),
+                };
             }
-            self.begin_longest_idle();
+            self.begin_next();
         }
         Ok(())
     }
 
-    fn begin_longest_idle(&mut self) {
-        let index = self.idle.pop();
-        // Since it became idle its connection may have been lost.
+    /// When a waiting session has something to begin, be it past or to come.
+    fn next_due(&self) -> Option<Instant> {
+        match &self.shared.arrivals {
+            Some(arrivals) => arrivals.next().filter(|_| !self.idle.is_empty()),
+            None => self.rests.next(),
+        }
+    }
+
+    fn begin_next(&mut self) {
+        let index = match self.shared.arrivals {
+            Some(_) => self.idle.pop(),
+            None => self.rests.pop(),
+        };
+        // Since it began to wait its connection may have been lost.
         if let Some(index) = index.filter(|&index| self.sessions[index].is_held()) {
             let progress = self.sessions[index].begin(&mut self.shared);
             self.progressed(index, true, progress);
         }
     }
 
-    fn ring_at(&mut self, due: Instant, now: Instant) -> Result<()> {
-        let Some(timer) = self.timer.as_ref().filter(|_| self.rings_at != Some(due)) else {
-            return Ok(());
-        };
-        self.rings_at = Some(due);
-        let once = Expiration::OneShot(TimeSpec::from_duration(due - now));
-        let set = timer.set(once, TimerSetTimeFlags::empty());
-        set.tried(|| "set the driver's timer".to_owned())
+    /// A session has nothing to do: for want of what is due, or for its rest.
+    fn waits(&mut self, index: usize) {
+        match self.shared.pace {
+            None => self.idle.push(index),
+            // Rests count from when all begin.
+            Some(_) if self.shared.is_holding => {}
+            Some(_) => self.rests.push(self.sessions[index].rests_until(), index),
+        }
     }
 
     fn connect_waiting(&mut self) {
@@ -309,8 +324,8 @@ impl Pool {
     }
 
     fn progressed(&mut self, index: usize, was_ready: bool, progress: Progress) {
-        if self.timer.is_some() && self.sessions[index].is_held() {
-            self.idle.push(index);
+        if self.bell.is_some() && self.sessions[index].is_held() {
+            self.waits(index);
         }
         match progress {
             Progress::Going => {}
@@ -341,10 +356,14 @@ impl Pool {
 
     fn begin_together(&mut self) {
         self.shared.is_holding = false;
+        let now = Instant::now();
         if let Some(arrivals) = &mut self.shared.arrivals {
-            arrivals.begin(Instant::now());
+            arrivals.begin(now);
         }
         for index in 0..self.sessions.len() {
+            if let Some(pace) = self.shared.pace {
+                self.sessions[index].rest_until(now + pace.first(index));
+            }
             let progress = self.sessions[index].begin(&mut self.shared);
             self.progressed(index, true, progress);
         }
@@ -389,16 +408,6 @@ impl Pool {
     }
 }
 
-/// A timer that is not set yet. Each setting of it makes an event of its own.
-fn timer(epoll: &Epoll) -> Result<TimerFd> {
-    let tried = || "make the driver's timer".to_owned();
-    let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).tried(tried)?;
-    let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER);
-    epoll.add(&timer, event).tried(tried)?;
-    Ok(timer)
-}
-
 /// mysqlslap speaks what its build has as default, which is its server's as well. What a user
 /// wrote is UTF-8.
 fn charset(workload: &Workload) -> Charset {
@@ -425,8 +434,12 @@ fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<S
         script,
         tally,
         arrivals: job.rate_per_s.map(arrivals).transpose()?,
+        pace: Pace::of(job),
         is_holding,
         is_stopping: false,
         buffer: vec![0; BUFFER_BYTES],
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use super::arrivals::Arrivals;
+use super::pace::Pace;
 use super::stream::{Stream, Tls};
 use super::tally::Tally;
 use super::wire::answer::{Answer, Ended, Failure, text};
@@ -27,6 +28,8 @@ pub struct Shared {
     pub tally: Tally,
     /// Open loop only: when transactions are due.
     pub arrivals: Option<Arrivals>,
+    /// Paced only: how long sessions rest.
+    pub pace: Option<Pace>,
     /// Sessions that are ready wait for the others.
     pub is_holding: bool,
     /// No new transactions.
@@ -36,12 +39,17 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Since when the transaction that begins now is due; `None` if none is due yet.
-    fn due(&mut self, now: Instant) -> Option<Instant> {
+    /// Since when the transaction of a session that begins now is due; `None` if none is due yet.
+    fn due(&mut self, rests_until: Instant, now: Instant) -> Option<Instant> {
         match &mut self.arrivals {
             Some(arrivals) => arrivals.take(now),
-            None => Some(now),
+            None => (rests_until <= now).then_some(now),
         }
+    }
+
+    /// Until when a session rests whose transaction has ended.
+    fn rest_after(&self, end: Instant) -> Instant {
+        end + self.pace.map(|pace| pace.rest()).unwrap_or_default()
     }
 }
 
@@ -63,8 +71,8 @@ enum State {
     Connecting,
     Login(Box<(Login, Frames)>),
     Preparing(usize),
-    /// Ready, and without a transaction until `begin`: the others are not ready yet, or nothing
-    /// is due.
+    /// Ready, and without a transaction until `begin`: the others are not ready yet, nothing is
+    /// due, or it rests.
     Held,
     Running(usize),
     RollingBack,
@@ -88,6 +96,8 @@ pub struct Session {
     source: SessionState,
     plan: TransactionPlan,
     out: Vec<u8>,
+    /// No transaction begins before.
+    rests_until: Instant,
     transaction_due: Instant,
     transaction_start: Instant,
     statement_start: Instant,
@@ -125,6 +135,7 @@ impl Session {
             source,
             plan: TransactionPlan::default(),
             out: Vec::new(),
+            rests_until: now,
             transaction_due: now,
             transaction_start: now,
             statement_start: now,
@@ -169,13 +180,23 @@ impl Session {
         self.state = State::Closed;
     }
 
-    /// Begins a transaction, if it waits for one.
+    /// Until when it rests, or has rested.
+    pub fn rests_until(&self) -> Instant {
+        self.rests_until
+    }
+
+    /// It begins no transaction before then.
+    pub fn rest_until(&mut self, until: Instant) {
+        self.rests_until = until;
+    }
+
+    /// Begins a transaction, if it waits for one and none is too early.
     pub fn begin(&mut self, shared: &mut Shared) -> Progress {
         if !self.is_held() {
             return Progress::Going;
         }
         let stopped = self.next_transaction(shared, Instant::now());
-        self.progress(stopped, true)
+        self.progress(shared, stopped, true)
     }
 
     /// Does all that its socket allows.
@@ -184,10 +205,15 @@ impl Session {
         let buffer = mem::take(&mut shared.buffer);
         let (stopped, buffer) = self.pump(shared, buffer);
         shared.buffer = buffer;
-        self.progress(stopped, was_ready)
+        self.progress(shared, stopped, was_ready)
     }
 
-    fn progress(&mut self, stopped: Result<(), Stop>, was_ready: bool) -> Progress {
+    fn progress(
+        &mut self,
+        shared: &Shared,
+        stopped: Result<(), Stop>,
+        was_ready: bool,
+    ) -> Progress {
         match stopped {
             Ok(()) if !was_ready && self.is_ready() => Progress::Ready,
             Ok(()) => Progress::Going,
@@ -196,6 +222,10 @@ impl Session {
                 Progress::Finished
             }
             Err(Stop::Lost(error)) => {
+                // One that was under way ends so, and one that rests goes on resting.
+                if self.is_ready() && !self.is_held() {
+                    self.rests_until = shared.rest_after(Instant::now());
+                }
                 self.close();
                 Progress::Lost(error)
             }
@@ -317,7 +347,7 @@ impl Session {
                 self.statement_ended(shared, step, changed_rows)
             }
             (&State::Running(step), Ended::Failed(failure)) => self.failed(shared, step, failure),
-            (State::RollingBack, _) => self.next_transaction(shared, Instant::now()),
+            (State::RollingBack, _) => self.transaction_ended(shared, Instant::now()),
             _ => Err(lost("an answer to nothing")),
         }
     }
@@ -358,7 +388,7 @@ impl Session {
         if shared.arrivals.is_some() {
             shared.tally.service(now - self.transaction_start);
         }
-        self.next_transaction(shared, now)
+        self.transaction_ended(shared, now)
     }
 
     fn failed(&mut self, shared: &mut Shared, step: usize, failure: Failure) -> Result<(), Stop> {
@@ -367,13 +397,18 @@ impl Session {
         let message = || self.answer.message();
         shared.tally.error(now, number, sqlstate, message);
         if !self.plan.is_explicit || step == 0 {
-            return self.next_transaction(shared, now);
+            return self.transaction_ended(shared, now);
         }
         self.out.clear();
         encode::query(&mut self.out, b"ROLLBACK");
         self.answer.expect_result();
         self.state = State::RollingBack;
         self.send()
+    }
+
+    fn transaction_ended(&mut self, shared: &mut Shared, now: Instant) -> Result<(), Stop> {
+        self.rests_until = shared.rest_after(now);
+        self.next_transaction(shared, now)
     }
 
     fn next_transaction(&mut self, shared: &mut Shared, now: Instant) -> Result<(), Stop> {
@@ -383,7 +418,7 @@ impl Session {
             self.send()?;
             return Err(Stop::Finished);
         }
-        let Some(due) = shared.due(now) else {
+        let Some(due) = shared.due(self.rests_until, now) else {
             self.state = State::Held;
             return Ok(());
         };

@@ -11,6 +11,14 @@ use crate::record::{CATCH_UP_LIMIT_S, LAG_LIMIT_S, Lag};
 
 /// Beats of one measurement.
 const BEATS: u64 = 6;
+/// The same of a paced one, in which the share of beats that were applied in time is told.
+const BEATS_PACED: u64 = 20;
+/// After so many beats waited for in vain no more are sent: they would tell no more.
+const IN_VAIN: u64 = 1;
+/// The same of a paced measurement: of [`BEATS_PACED`] one may be late.
+const IN_VAIN_PACED: u64 = 2;
+/// Beats of a paced measurement are a pace apart, as commits are, but no longer.
+const APART_MAX: Duration = Duration::from_millis(50);
 /// The longest that any beat is waited for.
 const LAG_LIMIT: Duration = Duration::from_secs(LAG_LIMIT_S);
 /// How long a replica may take to catch up when the load has stopped.
@@ -21,17 +29,45 @@ const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// The lab's table of beats.
 const HEARTBEAT: &str = "acklab_lab.heartbeat";
 
-/// Lag of each of the nodes `replicas` of a lab, while its load runs. A beat is waited for as long
-/// as the measured `window` was, at most 2 s: the load builds up more backlog meanwhile. A replica
-/// that has not shown it by then is that far behind, or further.
-pub fn measure(
-    lab: &mut Lab,
-    replicas: std::ops::Range<usize>,
-    window: Duration,
-) -> Result<Vec<Lag>> {
+/// How the beats of a measurement are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beats {
+    count: u64,
+    /// From when one has been seen, or was given up, until the next.
+    apart: Duration,
+    /// How long each is waited for.
+    limit: Duration,
+    in_vain: u64,
+}
+
+impl Beats {
+    /// Those of a cell. A beat is waited for as long as the measured `window` was, at most 2 s: the
+    /// load builds up more backlog meanwhile. A replica that has not shown it by then is that far
+    /// behind, or further.
+    pub fn of(window: Duration, pace: Option<Duration>) -> Beats {
+        let limit = window.min(LAG_LIMIT);
+        match pace {
+            None => Beats {
+                count: BEATS,
+                apart: Duration::ZERO,
+                limit,
+                in_vain: IN_VAIN,
+            },
+            Some(pace) => Beats {
+                count: BEATS_PACED,
+                apart: pace.min(APART_MAX),
+                limit,
+                in_vain: IN_VAIN_PACED,
+            },
+        }
+    }
+}
+
+/// Lag of each of the nodes `replicas` of a lab, while its load runs.
+pub fn measure(lab: &mut Lab, replicas: std::ops::Range<usize>, beats: Beats) -> Result<Vec<Lag>> {
     let (writer, others) = lab.nodes.split_at_mut(1);
     let others = &mut others[replicas.start - 1..replicas.end - 1];
-    measure_on(&mut writer[0], others, HEARTBEAT, window)
+    measure_on(&mut writer[0], others, HEARTBEAT, beats)
 }
 
 /// The same on any servers; `heartbeat` is the table of beats.
@@ -39,21 +75,23 @@ pub fn measure_on(
     writer: &mut impl Ask,
     replicas: &mut [impl Ask],
     heartbeat: &str,
-    window: Duration,
+    beats: Beats,
 ) -> Result<Vec<Lag>> {
-    let limit = window.min(LAG_LIMIT);
+    let limit_ms = beats.limit.as_secs_f64() * 1e3;
     let mut lags: Vec<Lag> = replicas.iter().map(named).collect();
-    for _ in 0..BEATS {
+    let (mut sent, mut in_vain) = (0, 0);
+    while sent < beats.count && in_vain < beats.in_vain {
+        if sent > 0 {
+            pause(beats.apart)?;
+        }
         let beat = next_beat(writer, heartbeat)?;
         let start = Instant::now();
-        let watched = watch(replicas, heartbeat, beat, start, limit)?;
+        let watched = watch(replicas, heartbeat, beat, start, beats.limit)?;
         for (lag, seen_ms) in lags.iter_mut().zip(watched) {
-            lag.lag_ms
-                .push(seen_ms.unwrap_or(limit.as_secs_f64() * 1e3));
+            lag.lag_ms.push(seen_ms.unwrap_or(limit_ms));
         }
-        if start.elapsed() >= limit {
-            break; // far behind: more beats would tell no more
-        }
+        sent += 1;
+        in_vain += u64::from(start.elapsed() >= beats.limit);
     }
     Ok(lags)
 }
@@ -177,6 +215,44 @@ mod tests {
         fn pairs(&mut self, _sql: &str) -> Result<BTreeMap<String, String>> {
             Ok(BTreeMap::new())
         }
+    }
+
+    /// How many beats each of two replicas was looked at for: one follows, and one does if asked.
+    fn beats_seen(pace: Option<Duration>, follow: bool) -> Vec<usize> {
+        let beat = Rc::new(Cell::new(0));
+        let server = |name, beat: &Rc<Cell<u64>>| Server {
+            name,
+            beat: beat.clone(),
+        };
+        let mut writer = server("writer", &beat);
+        let other = if follow { beat.clone() } else { Rc::default() };
+        let mut replicas = [server("b", &beat), server("c", &other)];
+        let limit = match follow {
+            true => Duration::from_secs(60),
+            false => Duration::from_millis(2),
+        };
+        let beats = Beats {
+            limit,
+            ..Beats::of(limit, pace)
+        };
+        let lags = measure_on(&mut writer, &mut replicas, "t", beats).unwrap();
+        lags.iter().map(|lag| lag.lag_ms.len()).collect()
+    }
+
+    #[test]
+    fn a_paced_measurement_has_more_beats_and_gives_up_later() {
+        let pace = Some(Duration::from_micros(1));
+        assert_eq!(beats_seen(None, true), [6, 6]);
+        assert_eq!(beats_seen(pace, true), [20, 20]);
+        assert_eq!(beats_seen(None, false), [1, 1]);
+        assert_eq!(beats_seen(pace, false), [2, 2]);
+    }
+
+    #[test]
+    fn paced_beats_are_a_pace_apart_but_not_for_long() {
+        let apart = |pace_ms| Beats::of(LAG_LIMIT, Some(Duration::from_millis(pace_ms))).apart;
+        assert_eq!(apart(20), Duration::from_millis(20));
+        assert_eq!(apart(10_000), APART_MAX);
     }
 
     #[test]

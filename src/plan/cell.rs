@@ -18,6 +18,9 @@ pub struct Cell {
     /// Transactions offered each second; `None` for a closed loop.
     #[serde(default)]
     pub rate_per_s: Option<u32>,
+    /// From the end of a connection's transaction to the beginning of its next; `None` for none.
+    #[serde(default)]
+    pub pace: Option<Duration>,
     pub distances: Distances,
     /// The nodes' disks, where they are emulated.
     #[serde(default)]

@@ -34,6 +34,7 @@ pub enum Axis {
     Workload,
     Connections,
     Rate,
+    Pace,
     Distances,
     Disks,
     ClientSite,
@@ -60,10 +61,11 @@ impl Axis {
     ];
 
     /// All that belong to a sweep.
-    pub const OF_LOAD: [Axis; 8] = [
+    pub const OF_LOAD: [Axis; 9] = [
         Axis::Workload,
         Axis::Connections,
         Axis::Rate,
+        Axis::Pace,
         Axis::Distances,
         Axis::Disks,
         Axis::ClientSite,
@@ -99,6 +101,8 @@ pub struct Point {
     pub connections: u32,
     /// Transactions offered each second; `None` for a closed loop.
     pub rate_per_s: Option<u32>,
+    /// From the end of a connection's transaction to the beginning of its next; `None` for none.
+    pub pace: Option<Duration>,
     pub distances: Distances,
     /// The nodes' disks, where they are emulated.
     pub disks: Option<Disks>,
@@ -154,6 +158,7 @@ impl Point {
             workload: cell.workload.clone(),
             connections: cell.connections,
             rate_per_s: cell.rate_per_s,
+            pace: cell.pace,
             distances: cell.distances.clone(),
             disks: cell.disks.clone(),
             client_site: cell.client_site.clone(),
@@ -201,6 +206,7 @@ impl Point {
             Axis::Workload => Value::Workload(&self.workload),
             Axis::Connections => Value::Count(self.connections.into()),
             Axis::Rate => Value::Limit(self.rate_per_s.map(u64::from)),
+            Axis::Pace => Value::Span(self.pace),
             Axis::Distances => Value::Distances(Apart {
                 pairs: &self.distances.pairs,
                 jitter: self.distances.jitter,
@@ -279,6 +285,7 @@ mod tests {
             },
             connections: 4,
             rate_per_s: Some(100),
+            pace: Some(Duration::from_millis(20)),
             distances: Distances {
                 jitter: Some(Duration::from_millis(1)),
                 ..Distances::default()

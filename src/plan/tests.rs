@@ -299,6 +299,34 @@ fn disks_have_ids_of_their_own() {
 }
 
 #[test]
+fn paces_are_an_axis_and_a_paced_cell_takes_longer_only_for_its_beats() {
+    let mut study = built_in("compare");
+    study.sweeps.truncate(1);
+    let unpaced = plan(&study).cells;
+    let paces = [20, 50].map(Duration::from_millis);
+    study.sweeps[0].paces = paces.to_vec();
+    let paced = plan(&study).cells;
+    assert_eq!(paced.len(), 2 * unpaced.len());
+    for pace in paces {
+        let of_pace = paced.iter().filter(|cell| cell.pace == Some(pace));
+        assert_eq!(of_pace.count(), unpaced.len());
+    }
+    assert!(paced[0].id.contains("c-paced20ms/"), "{}", paced[0].id);
+    let longer = |cell: &Cell| {
+        let plain = Cell {
+            pace: None,
+            ..cell.clone()
+        };
+        cell_time(&study, cell) - cell_time(&study, &plain)
+    };
+    let has_one_server = |cell: &Cell| study.modes[cell.mode].mode.has_one_server();
+    for cell in &paced {
+        let expected = if has_one_server(cell) { 0 } else { 1 };
+        assert_eq!(longer(cell), Duration::from_secs(expected), "{}", cell.id);
+    }
+}
+
+#[test]
 fn rates_are_an_axis_whose_cells_tell_their_rate() {
     let mut study = built_in("compare");
     study.sweeps.truncate(1);

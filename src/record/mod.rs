@@ -411,6 +411,10 @@ pub enum Flag {
     LateDisks,
     /// Replicas had not caught up with what came before when the load began.
     Behind,
+    /// Paced, and the host's CPUs were busy all the same.
+    NotIdle,
+    /// Paced, and replicas had not applied what was committed before a connection's next.
+    NotApplied,
 }
 
 impl Flag {
@@ -427,6 +431,8 @@ impl Flag {
             Flag::LateLinks => "late-links",
             Flag::LateDisks => "late-disks",
             Flag::Behind => "behind",
+            Flag::NotIdle => "not-idle",
+            Flag::NotApplied => "not-applied",
         }
     }
 }

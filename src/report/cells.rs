@@ -14,6 +14,7 @@ use crate::analysis::Summary;
 use crate::analysis::interval::median;
 use crate::analysis::summary::CellSummary;
 use crate::record::server_errors::ServerError;
+use crate::study::units;
 
 /// Heads the column where rows are held against different ones.
 const BASELINE: &str = "baseline";
@@ -72,14 +73,22 @@ impl Group<'_> {
             false => format!("{least} to {most} rounds"),
         };
         format!(
-            "{}, {}, {}{}{}; {rounds}{}",
+            "{}, {}{}, {}{}{}; {rounds}{}",
             label::workload(self.summary, &cell.point),
             label::connections(cell.connections),
+            self.pace(),
             label::client(self.summary, &cell.client_site),
             self.distances(),
             self.disks(),
             self.window()
         )
+    }
+
+    /// Where connections rest.
+    fn pace(&self) -> String {
+        let pace = self.cells[0].point.pace.map(units::show);
+        pace.map(|pace| format!(" (each begins {pace} after the last one's end)"))
+            .unwrap_or_default()
     }
 
     /// The measured window, where it is not the study's, and what follows it.

@@ -39,6 +39,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, latencies()),
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
+        (any(|cell| cell.pace_us.is_some()), paced()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
         (any(|cell| cell.disks.is_some()), on_disks()),
         (any(|cell| !cell.after_load.is_empty()), after_load()),
@@ -148,6 +149,10 @@ fn offered() -> Figures<'static> {
         estimate("applied_share", Share, |cell| cell.applied_share),
         words("lag_state", lag_state),
     ]
+}
+
+fn paced() -> Figures<'static> {
+    vec![number("pace_us", Time, |cell| cell.pace_us)]
 }
 
 fn latencies() -> Figures<'static> {

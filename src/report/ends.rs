@@ -269,7 +269,15 @@ fn of_some_cells(summary: &Summary) -> Vec<String> {
     let is_beyond = cells.any(|cell| cell.lag_ms.iter().any(|lag| lag.beyond > 0));
     let mut cells = summary.cells.iter();
     let waits_shared = cells.any(|cell| cell.commit_time_us.contains_key(SEMISYNC_WAIT));
+    let mut cells = summary.cells.iter();
+    let is_paced = cells.any(|cell| cell.pace_us.is_some());
     let lines = [
+        (
+            is_paced,
+            "Paced: a connection begins its next transaction so long after the end of its last \
+             one, in all modes alike. Latency is the transaction's own; throughput tells of the \
+             pace.",
+        ),
         (
             is_beyond,
             "≥ before a lag: a replica did not show a heartbeat for as long as it was waited for.",
@@ -373,6 +381,14 @@ fn meaning(flag: Flag) -> &'static str {
         Flag::Behind => {
             "the load, or the watch after it, began while replicas still applied what came before; \
              ten minutes were not enough."
+        }
+        Flag::NotIdle => {
+            "paced, but the host was busy for 30 % or more of its CPU time, stolen time in it and \
+             the switch's spin not: a commit did not meet idle machines."
+        }
+        Flag::NotApplied => {
+            "paced, but not all replicas had applied 95 % of the commits by the time the next one \
+             of the connection was to begin."
         }
     }
 }

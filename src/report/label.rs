@@ -2,6 +2,7 @@
 
 use super::numbers::{count, time};
 use crate::analysis::Summary;
+use crate::analysis::cells::pressure;
 use crate::analysis::summary::{CellSummary, FlagCount, Per, Point};
 
 /// `commit`
@@ -20,21 +21,20 @@ pub fn rate(per: Per) -> &'static str {
     }
 }
 
-/// `update_index at 500/s`, or with what tells its workload from another one of that name.
+/// `update_index at 500/s`, `update_index paced 20 ms`, or with what tells its workload from
+/// another one of that name.
 pub fn workload(summary: &Summary, point: &Point) -> String {
     let name = point.workload.label();
     let is_twin = |cell: &CellSummary| {
-        let (other, rate_per_s) = (&cell.point.workload, cell.point.rate_per_s);
-        rate_per_s == point.rate_per_s && *other != point.workload && other.label() == name
+        let other = &cell.point;
+        let is_as_fast = (other.rate_per_s, other.pace) == (point.rate_per_s, point.pace);
+        is_as_fast && other.workload != point.workload && other.workload.label() == name
     };
     let name = match summary.cells.iter().any(is_twin) {
         true => point.workload.label_in_full(),
         false => name,
     };
-    match point.rate_per_s {
-        Some(rate_per_s) => format!("{name} at {rate_per_s}/s"),
-        None => name,
-    }
+    name + &pressure(point)
 }
 
 /// `1 connection`

@@ -416,6 +416,44 @@ fn offered_rates_have_columns_where_there_are_some() {
 }
 
 #[test]
+fn a_pace_is_told_and_so_is_one_in_vain() {
+    let mut record = Example::default().record();
+    let csv = |record: &Record| render(&summarise(record), Format::Csv);
+    assert!(!csv(&record).contains("pace_us"));
+    for cell in &mut record.header.cells {
+        cell.pace = Some(std::time::Duration::from_millis(20));
+    }
+    for measurement in &mut record.measurements {
+        measurement.host_busy = 0.9;
+        (measurement.cpu.links_spin_us, measurement.host_stolen) = (Some(0.0), 0.0);
+        measurement
+            .lag
+            .iter_mut()
+            .for_each(|lag| lag.lag_ms = vec![21.0; 20]);
+    }
+    let summary = summarise(&record);
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    for words in [
+        "update_index paced 20 ms",
+        "(each begins 20 ms after the last one's end)",
+        "not-idle 3/3",
+        "not-applied 3/3",
+        "! not-idle: paced, but the host was busy",
+        "! not-applied: paced, but not all replicas",
+    ] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+    let titles = csv(&record);
+    assert!(titles.lines().next().unwrap().contains(",pace_us,"));
+    assert!(titles.lines().nth(1).unwrap().contains(",20000,"));
+    let json = render(&summary, Format::Json);
+    assert!(json.contains("\"pace_us\": 20000.0"), "{json}");
+    assert!(RECORD_DOC.contains("`pace_us`"));
+}
+
+#[test]
 fn a_front_has_a_column_where_there_is_one() {
     let mut record = Example::default().record();
     let csv = |record: &Record| render(&summarise(record), Format::Csv);

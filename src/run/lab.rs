@@ -19,7 +19,7 @@ use crate::lab::network::probe_rtt_us;
 use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
-use crate::observe::lag;
+use crate::observe::lag::{self, Beats};
 use crate::plan::Cell;
 use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
 use crate::study::{Mode, Study};
@@ -231,8 +231,8 @@ impl Target for Labs<'_> {
 
     fn lag(&mut self, cell: &Cell) -> Result<Vec<Lag>> {
         let replicas = self.replicas(cell);
-        let window = cell.window(self.study);
-        lag::measure(self.rig.lab(cell.mode), replicas, window)
+        let beats = Beats::of(cell.window(self.study), cell.pace);
+        lag::measure(self.rig.lab(cell.mode), replicas, beats)
     }
 
     fn catch_up(&mut self, cell: &Cell, lags: &mut [Lag]) -> Result<()> {

@@ -224,6 +224,7 @@ impl Rig {
             rate_per_s: cell.rate_per_s.map(|rate| {
                 f64::from(rate) * f64::from(connections) / f64::from(cell.connections.max(1))
             }),
+            pace: cell.pace,
             guest: None,
         };
         let jobs = (0..count).zip(parts).map(job).collect();

@@ -16,6 +16,9 @@ pub struct Sweep {
     /// Transactions offered each second over all connections; empty for a closed loop.
     #[serde(default)]
     pub rates_per_s: Vec<u32>,
+    /// From the end of a connection's transaction to the beginning of its next; empty for none.
+    #[serde(default)]
+    pub paces: Vec<Duration>,
     /// Distances between the sites.
     pub distances: Vec<Distances>,
     /// The nodes' disks; empty where none is emulated, and only there.

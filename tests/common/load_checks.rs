@@ -84,6 +84,7 @@ impl Server {
             drivers: 1,
             unique_from: 0,
             rate_per_s: None,
+            pace: None,
             guest: None,
         }
     }

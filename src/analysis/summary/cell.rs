@@ -42,6 +42,9 @@ pub struct CellSummary {
     /// Transactions offered each second over all connections; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<u32>,
+    /// From the end of a connection's transaction to the beginning of its next; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace_us: Option<f64>,
     /// What tables call the distances.
     pub distances: String,
     /// What tables call the disks, where they are emulated.

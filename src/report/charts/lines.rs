@@ -95,10 +95,12 @@ pub fn over_distance(summary: &Summary) -> Vec<Chart> {
     groups.iter().filter_map(chart).collect()
 }
 
-/// The mean time that a connection takes for one, with the interval of the rate turned over.
+/// The mean time that a connection takes for one, its rest apart, with the interval of the rate
+/// turned over.
 fn ms_each(cell: &CellSummary) -> Option<Estimate> {
     let rate = cell.throughput_per_s.filter(|rate| rate.median > 0.0)?;
-    let each = |rate: f64| 1e3 * f64::from(cell.connections) / rate;
+    let rest_ms = cell.pace_us.unwrap_or(0.0) / 1e3;
+    let each = |rate: f64| 1e3 * f64::from(cell.connections) / rate - rest_ms;
     Some(Estimate {
         median: each(rate.median),
         low: rate.high.map(each),

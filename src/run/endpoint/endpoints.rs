@@ -214,6 +214,7 @@ impl Endpoint {
             drivers: 1,
             unique_from: self.unique_next,
             rate_per_s: cell.rate_per_s.map(f64::from),
+            pace: cell.pace,
             guest: Some(access.guest()),
         }
     }

@@ -7,7 +7,8 @@ use crate::lab::endpoint::handshakes;
 use crate::lab::mode::CATCH_UP_LIMIT;
 use crate::lab::sql::Ask;
 use crate::load::{Iterations, Snapshot};
-use crate::observe::{lag, status};
+use crate::observe::lag::{self, Beats};
+use crate::observe::status;
 use crate::plan::Cell;
 use crate::record::{Handshakes, Header, Lag, Measurement};
 use crate::run::events::Events;
@@ -92,10 +93,11 @@ impl Target for Endpoints<'_> {
     }
 
     fn lag(&mut self, cell: &Cell) -> Result<Vec<Lag>> {
+        let beats = Beats::of(cell.window(self.study), cell.pace);
         let (writer, replicas, heartbeat) = self.all[cell.mode].beat();
         match replicas.is_empty() {
             true => Ok(vec![]),
-            false => lag::measure_on(writer, replicas, &heartbeat, cell.window(self.study)),
+            false => lag::measure_on(writer, replicas, &heartbeat, beats),
         }
     }
 

@@ -353,6 +353,7 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
             sweep.workloads.len(),
             sweep.connections.len(),
             sweep.rates_per_s.len().max(1),
+            sweep.paces.len().max(1),
             sweep.distances.len(),
             sweep.disks.len().max(1),
         ];

@@ -43,6 +43,7 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
     let workloads = workloads(table, around);
     let connections = connections(table);
     let rates_per_s = rates(table, &workloads);
+    let paces = paces(table, &workloads);
     let (distances, disks, client_sites) = match around.is_of_endpoints {
         true => (of_endpoints(table), Vec::new(), around.sites.to_vec()),
         false => (
@@ -58,6 +59,7 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
         workloads,
         connections,
         rates_per_s,
+        paces,
         distances,
         disks,
         client_sites,
@@ -131,8 +133,11 @@ fn connections(table: &Table<'_>) -> Vec<u32> {
         .collect()
 }
 
+fn is_mysqlslap(workload: &Workload) -> bool {
+    matches!(workload, Workload::Mysqlslap { .. })
+}
+
 fn rates(table: &Table<'_>, workloads: &[Workload]) -> Vec<u32> {
-    let is_mysqlslap = |workload: &Workload| matches!(workload, Workload::Mysqlslap { .. });
     if let Some(node) = table
         .get("rate")
         .filter(|_| workloads.iter().any(is_mysqlslap))
@@ -143,6 +148,28 @@ fn rates(table: &Table<'_>, workloads: &[Workload]) -> Vec<u32> {
     nodes
         .iter()
         .filter_map(|node| node.count(limits::OFFERED_PER_S))
+        .collect()
+}
+
+fn paces(table: &Table<'_>, workloads: &[Workload]) -> Vec<Duration> {
+    let Some(node) = table.get("pace") else {
+        return Vec::new();
+    };
+    if let Some(rate) = table.get("rate") {
+        node.wrong(&format!(
+            "cannot be with {} (line {}): a pace waits for the last transaction's end, a rate for \
+             none; give one of the two",
+            rate.key,
+            rate.line()
+        ));
+    }
+    if workloads.iter().any(is_mysqlslap) {
+        node.wrong("is not for mysqlslap's workloads: that tool does not pause; leave it out");
+    }
+    let nodes = node.list().unwrap_or_default();
+    nodes
+        .iter()
+        .filter_map(|node| node.time(limits::PACE))
         .collect()
 }
 

@@ -101,9 +101,13 @@ impl<'d> Document<'d> {
 }
 
 fn place(file: &str, text: &str, start: usize) -> String {
+    format!("{file}:{}", line(text, start))
+}
+
+/// Lines count from 1.
+fn line(text: &str, start: usize) -> usize {
     let before = &text.as_bytes()[..start.min(text.len())];
-    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-    format!("{file}:{line}")
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
 
 impl<'d> Table<'d> {
@@ -206,6 +210,11 @@ impl<'d> Node<'d> {
         } else {
             format!("{short} …")
         }
+    }
+
+    /// The line on which it stands.
+    pub fn line(&self) -> usize {
+        line(self.document.text, self.span.start)
     }
 
     /// Notes that the value is a mistake.

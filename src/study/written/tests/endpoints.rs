@@ -55,6 +55,13 @@ fn an_endpoint_needs_a_writer_only() {
 }
 
 #[test]
+fn an_endpoint_can_be_asked_at_a_pace() {
+    let study = read_here(&(with(URL) + "pace = \"20ms\"\n")).unwrap();
+    let pace = std::time::Duration::from_millis(20);
+    assert_eq!(study.sweeps[0].paces, [pace]);
+}
+
+#[test]
 fn an_endpoint_can_say_more() {
     let lines = "label = \"ours\"\nreplicas = [\"mysql://r@b\", \"mysql://r@c:7\"]\n\
                  ca = \"ca.pem\"\npassword_file = \"pw\"\ndatabase = \"acklab_bench\"\n";

@@ -26,7 +26,7 @@ fn unknown_keys_are_mistakes_everywhere() {
     study.toml:4: network.loos: given 0.1; no such key; did you mean loss?
     study.toml:8: workload.x.table_sise: given 5; no such key; did you mean table_size?
     study.toml:12: mode[1].aplliers: given 4; no such key; did you mean appliers?
-    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after
+    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after
     "#);
 }
 
@@ -202,6 +202,25 @@ fn rates_are_whole_numbers_and_not_for_mysqlslap() {
     "#);
     let lines = "workload = \"mysqlslap key\"\nrtt = \"1ms\"\nrate = 500";
     assert_snapshot!(mistakes(&with_sweep(lines)), @"study.toml:9: sweep[1].rate: given 500; is not for mysqlslap's workloads: that tool has no rate");
+}
+
+#[test]
+fn paces_are_times_without_a_rate_and_not_for_mysqlslap() {
+    let lines = |workload: &str, rest: &str| {
+        with_sweep(&format!("workload = {workload:?}\nrtt = \"1ms\"\n{rest}"))
+    };
+    let study = meant(&lines("insert", "pace = [\"20ms\", \"10s\"]"));
+    let paces = [Duration::from_millis(20), Duration::from_secs(10)];
+    assert_eq!(study.sweeps[0].paces, paces);
+    let wrong = "pace = [\"0ms\", \"11s\", 20, \"0.05ms\"]";
+    assert_snapshot!(mistakes(&lines("insert", wrong)), @r#"
+    study.toml:9: sweep[1].pace[1]: given "0ms"; must be a time from 0.1 ms to 10 s
+    study.toml:9: sweep[1].pace[2]: given "11s"; must be a time from 0.1 ms to 10 s
+    study.toml:9: sweep[1].pace[3]: given 20; must be a time from 0.1 ms to 10 s, with its unit, such as "2.15ms"
+    study.toml:9: sweep[1].pace[4]: given "0.05ms"; must be a time from 0.1 ms to 10 s
+    "#);
+    assert_snapshot!(mistakes(&lines("insert", "rate = 500\npace = \"20ms\"")), @r#"study.toml:10: sweep[1].pace: given "20ms"; cannot be with sweep[1].rate (line 9): a pace waits for the last transaction's end, a rate for none; give one of the two"#);
+    assert_snapshot!(mistakes(&lines("mysqlslap key", "pace = \"20ms\"")), @r#"study.toml:9: sweep[1].pace: given "20ms"; is not for mysqlslap's workloads: that tool does not pause; leave it out"#);
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Paced load: connections rest between their transactions, and what is said where that is in vain.
+
+use serde_json::Value;
+
+use crate::ground::on_ground;
+use crate::report::{flags, number};
+use crate::studies::report_of;
+
+/// One commit now and then, and far too many for any host.
+const PACED: &str = r#"
+rounds = 1
+warmup = "0.3s"
+measure = "2s"
+[[mode]]
+server = "mysql"
+mode = "async"
+nodes = 2
+baseline = "none"
+[[mode]]
+server = "mysql"
+mode = "group"
+baseline = "none"
+[[sweep]]
+workload = "update_index"
+rtt = "2ms"
+pace = "20ms"
+[[sweep]]
+modes = ["mysql async 2 nodes"]
+workload = "update_index"
+connections = 64
+rtt = "2ms"
+pace = "1ms"
+"#;
+
+const PACE_US: f64 = 20_000.0;
+
+/// As many commits as fit, by the latency that was measured; each is watched on every replica.
+fn check_rests(cell: &Value) {
+    let id = &cell["id"];
+    assert_eq!(number(&cell["pace_us"]), PACE_US, "{id}");
+    assert_eq!(cell["workload"], "update_index paced 20 ms", "{id}");
+    let expected_per_s = 1e6 / (PACE_US + number(&cell["latency_us"]["p50"]));
+    let ratio = number(&cell["throughput_per_s"]["median"]) / expected_per_s;
+    assert!((0.6..1.2).contains(&ratio), "{id}: {ratio} of {cell}");
+    assert!(!flags(cell).contains(&"overloaded"), "{id}: {cell}");
+    let replicas = cell["lag_ms"].as_array().expect("lag");
+    let expected = if cell["mode"] == "group" { 2 } else { 1 };
+    assert_eq!(replicas.len(), expected, "{id}: {cell}");
+    for replica in replicas {
+        assert_eq!(replica["samples"], 20, "{id}: {replica}");
+    }
+}
+
+#[test]
+fn lab_paced_connections_rest_and_a_busy_host_is_told() {
+    on_ground("paced", |ground| {
+        let report = report_of(ground, PACED, &[]);
+        let is_crowded = |cell: &&Value| cell["connections"] == 64;
+        let (crowded, resting): (Vec<&Value>, Vec<&Value>) =
+            report.cells().iter().partition(is_crowded);
+        assert_eq!((crowded.len(), resting.len()), (1, 2));
+        resting.into_iter().for_each(check_rests);
+        let told = flags(crowded[0]);
+        assert!(told.contains(&"not-idle"), "{told:?}: {}", crowded[0]);
+        assert!(!told.contains(&"overloaded"), "{told:?}");
+        let printed = ground.run(&["report", "r.acklab"]).good();
+        for words in [
+            "update_index paced 20 ms, 1 connection (each begins 20 ms after the last one's end)",
+            "! not-idle: paced, but the host was busy",
+        ] {
+            assert!(printed.contains(words), "no {words} in {printed}");
+        }
+    });
+}
