@@ -29,7 +29,7 @@ fn built_in_studies_keep_their_time() {
         );
     }
     let cells = |name| plan(&built_in(name)).cells.len();
-    assert_eq!((cells("compare"), cells("compare-quick")), (30, 18));
+    assert_eq!((cells("compare"), cells("compare-quick")), (24, 18));
     assert!(built_in("compare-full").rounds >= 6);
 }
 
