@@ -140,7 +140,7 @@ fn by_latency(
     let word = match place {
         Some(0) => "nearest",
         Some(last) if last + 1 == by_distance.len() => "farthest",
-        _ => site,
+        _ => site.as_str(),
     };
     (word.to_owned(), None)
 }
@@ -148,9 +148,7 @@ fn by_latency(
 /// The median above that of the same server alone, under the same load.
 fn wait_us(cells: &[CellSummary], cell: &CellSummary) -> Option<f64> {
     let is_alone = |one: &&CellSummary| {
-        one.point.nodes == 1
-            && one.server == cell.server
-            && one.point.load() == cell.point.load()
+        one.point.nodes == 1 && one.server == cell.server && one.point.load() == cell.point.load()
     };
     let alone = cells.iter().find(is_alone)?;
     Some(cell.latency_us.p50? - alone.latency_us.p50?)
@@ -183,7 +181,11 @@ mod tests {
         assert_eq!(told(3_400.0, &zones), "nobody");
         assert_eq!(told(5_300.0, &zones), "nearest");
         assert_eq!(told(36_900.0, &zones), "farthest");
-        assert_eq!(told(15_000.0, &zones), "undecided", "no whole number of trips");
+        assert_eq!(
+            told(15_000.0, &zones),
+            "undecided",
+            "no whole number of trips"
+        );
     }
 
     #[test]
@@ -209,7 +211,11 @@ mod tests {
         };
         let anatomy = Anatomy {
             waits_for: Some("both".to_owned()),
-            per_peer: Some([("b", 1.0), ("c", 1.0)].map(|(s, v)| (s.to_owned(), trips(v))).into()),
+            per_peer: Some(
+                [("b", 1.0), ("c", 1.0)]
+                    .map(|(s, v)| (s.to_owned(), trips(v)))
+                    .into(),
+            ),
             ..Anatomy::default()
         };
         let told = |b, c| by_distances(&anatomy, &zones(b, c)).and_then(|(_, counts)| counts);

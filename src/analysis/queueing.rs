@@ -27,7 +27,10 @@ fn factor(cells: &[CellSummary], cell: &CellSummary) -> Option<f64> {
         one.connections == 1 && one.point.without(&MOVED) == cell.point.without(&MOVED)
     };
     // Of a paced and a closed loop the slower is the more cautious.
-    let alone_us = cells.iter().filter(is_alone).filter_map(|one| one.latency_us.p50);
+    let alone_us = cells
+        .iter()
+        .filter(is_alone)
+        .filter_map(|one| one.latency_us.p50);
     let factor = cell.latency_us.p50? / alone_us.reduce(f64::max)?;
     (factor >= GROWN).then_some(factor)
 }

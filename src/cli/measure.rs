@@ -18,7 +18,9 @@ use crate::record::store::Record;
 use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
-use crate::study::{Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written};
+use crate::study::{
+    Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written,
+};
 
 /// Exit code of a run that the user stopped.
 const INTERRUPTED: u8 = 130;

@@ -66,16 +66,21 @@ impl Preview {
     fn lines(&self) -> Vec<String> {
         let each = self.distances.join(", ");
         let heading = format!(
-            "preliminary, one round: median of a paced commit (and what it adds), sites apart: {each}"
+            "preliminary, one round: median of a paced commit (and what it adds), sites apart: \
+             {each}"
         );
         let rows = self.rows.iter().filter(|row| !row.medians_us.is_empty());
-        std::iter::once(heading).chain(rows.map(|row| self.line(row))).collect()
+        std::iter::once(heading)
+            .chain(rows.map(|row| self.line(row)))
+            .collect()
     }
 
     fn line(&self, row: &Row) -> String {
         let figures = self.distances.iter().map(|distances| {
             let own = row.medians_us.get(distances);
-            let base = row.baseline.and_then(|base| self.rows[base].medians_us.get(distances));
+            let base = row
+                .baseline
+                .and_then(|base| self.rows[base].medians_us.get(distances));
             match (own, base) {
                 (None, _) => "–".to_owned(),
                 (Some(own), None) => time(*own),
@@ -144,7 +149,12 @@ rtt = "8ms"
     fn the_table_comes_with_the_last_paced_cell_of_the_first_round() {
         let study = sample(TEXT);
         let mut preview = Preview::of(&study, &plan(&study));
-        for taken in [outcome(0, 3_000), outcome(4, 9_000), outcome(2, 3_000), outcome(3, 2_950)] {
+        for taken in [
+            outcome(0, 3_000),
+            outcome(4, 9_000),
+            outcome(2, 3_000),
+            outcome(3, 2_950),
+        ] {
             assert_eq!(preview.take(&taken), None);
         }
         let lines = preview.take(&outcome(1, 3_200)).unwrap();

@@ -32,7 +32,8 @@ impl Events for Progress {
             Event::StepBegun(step) => self.show(&step_line(step)),
             Event::Measured(outcome) => {
                 let lines = self.preview.borrow_mut().take(outcome);
-                self.bar.suspend(|| lines.iter().flatten().for_each(|line| eprintln!("{line}")));
+                self.bar
+                    .suspend(|| lines.iter().flatten().for_each(|line| eprintln!("{line}")));
             }
             Event::StepEnded => self.bar.inc(1),
             Event::Finished => self.bar.finish_and_clear(),

@@ -18,7 +18,11 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     let heading = format!("Per commit against {}", against.baseline);
     let lines: Vec<String> = match against.modes.is_empty() {
         true => vec!["nothing to hold against it was measured where it was".to_owned()],
-        false => against.modes.iter().map(|mode| sentence(summary, against, mode)).collect(),
+        false => against
+            .modes
+            .iter()
+            .map(|mode| sentence(summary, against, mode))
+            .collect(),
     };
     vec![Block::Heading(heading), Block::Lines(lines), Block::Space]
 }
@@ -28,12 +32,21 @@ fn sentence(summary: &Summary, against: &Against, mode: &ModeAgainst) -> String 
     let all: Vec<&AddedAt> = against.modes.iter().flat_map(|mode| &mode.at).collect();
     let each = mode.at.iter().map(|at| added_at(&all, at));
     let each: Vec<String> = each.collect();
-    format!("{}: {} per commit; {}", mode.label, each.join(", "), waits(summary, mode))
+    format!(
+        "{}: {} per commit; {}",
+        mode.label,
+        each.join(", "),
+        waits(summary, mode)
+    )
 }
 
 /// With what tells the points of all modes apart.
 fn added_at(all: &[&AddedAt], at: &AddedAt) -> String {
-    let mut said = format!("{} at {}", added(at.added_us), label::connections(at.connections));
+    let mut said = format!(
+        "{} at {}",
+        added(at.added_us),
+        label::connections(at.connections)
+    );
     if all.iter().any(|other| other.distances != at.distances) {
         said += &format!(" and {}", at.distances);
     }
@@ -58,7 +71,11 @@ fn added(us: Estimate) -> String {
             format!("unknown ({} to {})", signed(low), signed(high))
         }
         Some((low, high)) => {
-            let none_shown = if low <= 0.0 && high >= 0.0 { "no difference shown, " } else { "" };
+            let none_shown = if low <= 0.0 && high >= 0.0 {
+                "no difference shown, "
+            } else {
+                ""
+            };
             let (low, high) = (signed(low), signed(high));
             format!("{} ({none_shown}{low} to {high})", signed(us.median))
         }
@@ -116,17 +133,27 @@ mod tests {
     #[test]
     fn what_is_added_is_told_with_its_sign_and_interval() {
         let told = |m, l, h| added(estimate(m, l, h));
-        assert_eq!(told(31_900.0, 31_200.0, 32_600.0), "+31.9 ms (+31.2 ms to +32.6 ms)");
+        assert_eq!(
+            told(31_900.0, 31_200.0, 32_600.0),
+            "+31.9 ms (+31.2 ms to +32.6 ms)"
+        );
         assert_eq!(
             told(20.0, -30.0, 60.0),
             "+20.0 µs (no difference shown, −30.0 µs to +60.0 µs)"
         );
-        assert_eq!(told(1_500.0, 631.0, 4_751.0), "unknown (+631 µs to +4.75 ms)");
-        assert_eq!(added(Estimate::without_interval(-5.0)), "−5.00 µs (no interval)");
+        assert_eq!(
+            told(1_500.0, 631.0, 4_751.0),
+            "unknown (+631 µs to +4.75 ms)"
+        );
+        assert_eq!(
+            added(Estimate::without_interval(-5.0)),
+            "−5.00 µs (no interval)"
+        );
     }
 
     fn summary(modes: Vec<ModeAgainst>) -> Summary {
-        let mut summary = crate::analysis::example::summary();
+        let record = crate::analysis::example::Example::default().record();
+        let mut summary = crate::analysis::summarise(&record);
         summary.against = Some(Against {
             baseline: "mysql async".to_owned(),
             modes,

@@ -10,7 +10,6 @@ use super::label;
 use super::numbers::Unit::{self, Bytes, Dollars, Number, Ratio, Seconds, Share, Time, Trips};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
-use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{
     AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
 };

@@ -37,8 +37,9 @@ pub fn render(summary: &Summary, format: Format) -> String {
 
 fn blocks(summary: &Summary) -> Vec<Block> {
     let mut blocks = ends::head(summary);
-    let title = 1.min(blocks.len());
-    blocks.splice(title..title, against::blocks(summary));
+    // Right below the title.
+    let at = blocks.len().min(1);
+    blocks.splice(at..at, against::blocks(summary));
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));

@@ -42,7 +42,12 @@ impl Study {
         let distances = asked.distances.as_deref();
         let distances = distances.map(|text| read(text, &self.sites));
         let distances = distances.and_then(|read| read.map_err(|m| mistakes.extend(m)).ok());
-        mistakes.extend(asked.connections.iter().filter_map(|&count| wrong_count(count)));
+        mistakes.extend(
+            asked
+                .connections
+                .iter()
+                .filter_map(|&count| wrong_count(count)),
+        );
         if let Some(label) = &asked.baseline {
             let held = self.hold_against(label);
             mistakes.extend(held.err());
@@ -143,18 +148,29 @@ fn pairs_of(sites: &[String]) -> Vec<(String, String)> {
 
 fn example(sites: &[String]) -> String {
     let pairs = pairs_of(sites);
-    let each = pairs.iter().map(|(a, b)| format!("{}=2ms", spellings(a, b).0));
+    let each = pairs
+        .iter()
+        .map(|(a, b)| format!("{}=2ms", spellings(a, b).0));
     let each: Vec<String> = each.collect();
-    format!("a round-trip time for each pair of sites: {}", each.join(","))
+    format!(
+        "a round-trip time for each pair of sites: {}",
+        each.join(",")
+    )
 }
 
 /// Paced commits at one connection, then the others as a closed loop; at distances that differ also
 /// what tells whom a mode waits for.
 fn sweeps(study: &Study, distances: Option<&Distances>, connections: &[u32]) -> Vec<Sweep> {
     let has_one = connections.is_empty() || connections.contains(&1);
-    let many: Vec<u32> = connections.iter().copied().filter(|count| *count > 1).collect();
-    let (paced, shared): (Vec<&Sweep>, Vec<&Sweep>) =
-        study.sweeps.iter().partition(|sweep| !sweep.paces.is_empty());
+    let many: Vec<u32> = connections
+        .iter()
+        .copied()
+        .filter(|count| *count > 1)
+        .collect();
+    let (paced, shared): (Vec<&Sweep>, Vec<&Sweep>) = study
+        .sweeps
+        .iter()
+        .partition(|sweep| !sweep.paces.is_empty());
     let mut all: Vec<Sweep> = Vec::new();
     match distances {
         None if has_one => all.extend(paced.into_iter().cloned()),
@@ -165,7 +181,9 @@ fn sweeps(study: &Study, distances: Option<&Distances>, connections: &[u32]) -> 
         }
         _ => {}
     }
-    let shared = shared.into_iter().take(if distances.is_some() { 1 } else { usize::MAX });
+    let shared = shared
+        .into_iter()
+        .take(if distances.is_some() { 1 } else { usize::MAX });
     let shared = shared.filter(|_| connections.is_empty() || !many.is_empty());
     all.extend(shared.map(|sweep| Sweep {
         connections: match many.is_empty() {
@@ -180,7 +198,12 @@ fn sweeps(study: &Study, distances: Option<&Distances>, connections: &[u32]) -> 
 
 /// The sweep at these distances, its window long enough for them.
 fn placed(study: &Study, sweep: &Sweep, at: &Distances) -> Sweep {
-    let longest = at.pairs.iter().map(|(_, _, rtt)| *rtt).max().unwrap_or_default();
+    let longest = at
+        .pairs
+        .iter()
+        .map(|(_, _, rtt)| *rtt)
+        .max()
+        .unwrap_or_default();
     let pace = sweep.paces.iter().copied().max().unwrap_or_default();
     let needed = (pace + WORK + longest.mul_f64(TRIPS_MAX)) * COMMITS;
     let own = sweep.measure.unwrap_or(study.measure);
@@ -277,14 +300,20 @@ rtt = "2.15ms"
             panic!("{:?}", study.sweeps);
         };
         assert_eq!(paced.distances[0].label, "a-b 2 ms, a-c 30 ms, b-c 30 ms");
-        assert_eq!((paced.distances.len(), &paced.connections[..]), (1, &[1][..]));
+        assert_eq!(
+            (paced.distances.len(), &paced.connections[..]),
+            (1, &[1][..])
+        );
         // 40 commits of 10 + 4 + 75 ms.
         assert_eq!(paced.measure, Some(Duration::from_millis(3_560)));
         let labels: Vec<&str> = moved.distances.iter().map(|d| &d.label[..]).collect();
         assert_eq!(labels, ["a-b 30 ms, a-c 2 ms, b-c 30 ms", "2 ms", "30 ms"]);
         assert_eq!(moved.modes, ["mysql group"]);
         assert_eq!((moved.measure, moved.rounds), (paced.measure, Some(3)));
-        assert_eq!((&shared.connections[..], shared.paces.len()), (&[32][..], 0));
+        assert_eq!(
+            (&shared.connections[..], shared.paces.len()),
+            (&[32][..], 0)
+        );
         assert_eq!(shared.distances, paced.distances);
     }
 
@@ -343,8 +372,11 @@ rtt = "2.15ms"
     fn one_row_can_be_the_baseline_of_all() {
         let mut study = sample(TEXT);
         study.hold_against("mysql async").unwrap();
-        let baselines: Vec<Option<&str>> =
-            study.modes.iter().map(|spec| spec.baseline.as_deref()).collect();
+        let baselines: Vec<Option<&str>> = study
+            .modes
+            .iter()
+            .map(|spec| spec.baseline.as_deref())
+            .collect();
         let held = Some("mysql async");
         assert_eq!(baselines, [held, None, held]);
         assert_eq!(study.baseline.as_deref(), held);

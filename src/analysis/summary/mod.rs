@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
-pub use against::{AddedAt, Against, ModeAgainst};
 pub use after::{AfterLoad, Doing, HandshakeSummary};
+pub use against::{AddedAt, Against, ModeAgainst};
 pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
