@@ -38,7 +38,7 @@ struct CommandLine {
 enum Verb {
     /// Compare ways of replicating: cost of a commit at several distances
     Compare {
-        /// At most 3 minutes: fewer rounds and cells
+        /// About 3 minutes: shorter windows, no table of shared CPUs
         #[arg(long, conflicts_with = "full")]
         quick: bool,
         /// At most 45 minutes: more modes, more connections, unequal distances

@@ -14,6 +14,7 @@ pub struct Preview {
     distances: Vec<String>,
     /// Paced cells of the first round that are not measured yet, and where they stand.
     missing: BTreeMap<usize, (usize, String)>,
+    has_heading: bool,
 }
 
 #[derive(Debug)]
@@ -23,6 +24,7 @@ struct Row {
     baseline: Option<usize>,
     /// Median latency in µs by distance.
     medians_us: BTreeMap<String, f64>,
+    is_told: bool,
 }
 
 impl Preview {
@@ -34,6 +36,7 @@ impl Preview {
             label: spec.label.clone(),
             baseline: spec.baseline.as_ref().and_then(row_of),
             medians_us: BTreeMap::new(),
+            is_told: false,
         });
         let first = plan.cells.iter().find(|cell| cell.pace.is_some());
         let is_meant = |cell: &Cell| {
@@ -53,26 +56,43 @@ impl Preview {
         preview
     }
 
-    /// Takes in a measurement; the lines of the table, once its last figure is here.
-    pub fn take(&mut self, outcome: &Outcome) -> Option<Vec<String>> {
-        let (mode, distances) = self.missing.remove(&outcome.cell)?;
+    /// Takes in a measurement; the lines of the rows that are complete with it, their baseline's
+    /// too.
+    pub fn take(&mut self, outcome: &Outcome) -> Vec<String> {
+        let Some((mode, distances)) = self.missing.remove(&outcome.cell) else {
+            return vec![];
+        };
         let median = outcome.latency_us_p50.filter(|_| !outcome.is_void);
         if let Some(us) = median {
             self.rows[mode].medians_us.insert(distances, us as f64);
         }
-        self.missing.is_empty().then(|| self.lines())
+        let ready: Vec<usize> = (0..self.rows.len())
+            .filter(|row| self.is_due(*row))
+            .collect();
+        let mut lines = Vec::new();
+        if !ready.is_empty() && !self.has_heading {
+            self.has_heading = true;
+            lines.push(self.heading());
+        }
+        for row in ready {
+            lines.push(self.line(&self.rows[row]));
+            self.rows[row].is_told = true;
+        }
+        lines
     }
 
-    fn lines(&self) -> Vec<String> {
-        let each = self.distances.join(", ");
-        let heading = format!(
-            "preliminary, one round: median of a paced commit (and what it adds), sites apart: \
-             {each}"
-        );
-        let rows = self.rows.iter().filter(|row| !row.medians_us.is_empty());
-        std::iter::once(heading)
-            .chain(rows.map(|row| self.line(row)))
-            .collect()
+    fn is_due(&self, index: usize) -> bool {
+        let is_complete = |row: usize| !self.missing.values().any(|(mode, _)| *mode == row);
+        let row = &self.rows[index];
+        let is_new = !row.is_told && !row.medians_us.is_empty();
+        is_new && is_complete(index) && row.baseline.is_none_or(is_complete)
+    }
+
+    fn heading(&self) -> String {
+        format!(
+            "preliminary, one round: median of a paced commit (and what it adds), sites apart: {}",
+            self.distances.join(", ")
+        )
     }
 
     fn line(&self, row: &Row) -> String {
@@ -146,30 +166,43 @@ rtt = "8ms"
     }
 
     #[test]
-    fn the_table_comes_with_the_last_paced_cell_of_the_first_round() {
+    fn a_row_comes_with_its_last_figure_and_its_baseline_s() {
         let study = sample(TEXT);
         let mut preview = Preview::of(&study, &plan(&study));
         for taken in [
-            outcome(0, 3_000),
-            outcome(4, 9_000),
-            outcome(2, 3_000),
+            outcome(1, 3_200),
             outcome(3, 2_950),
+            outcome(4, 9_000),
+            outcome(0, 3_000),
         ] {
-            assert_eq!(preview.take(&taken), None);
+            assert_eq!(preview.take(&taken), [""; 0]);
         }
-        let lines = preview.take(&outcome(1, 3_200)).unwrap();
+        let lines = preview.take(&outcome(2, 3_000));
         assert!(lines[0].starts_with("preliminary, one round"), "{lines:?}");
         assert!(lines[0].ends_with("0.25 ms, 8 ms"), "{lines:?}");
+        assert!(lines[1].contains("mysql single"), "{lines:?}");
         assert!(lines[2].contains("3.20 ms (+200 µs)"), "{lines:?}");
         assert!(lines[2].contains("2.95 ms (−50.0 µs)"), "{lines:?}");
         assert_eq!(lines.len(), 3);
-        assert_eq!(preview.take(&outcome(1, 3_000)), None, "the second round");
+        assert_eq!(
+            preview.take(&outcome(1, 3_000)),
+            [""; 0],
+            "the second round"
+        );
+    }
+
+    #[test]
+    fn a_row_without_a_baseline_waits_for_nobody() {
+        let study = sample(TEXT);
+        let mut preview = Preview::of(&study, &plan(&study));
+        assert_eq!(preview.take(&outcome(0, 3_000)), [""; 0]);
+        assert_eq!(preview.take(&outcome(2, 3_000)).len(), 2);
     }
 
     #[test]
     fn a_study_without_paced_cells_has_none() {
         let study = sample(&TEXT.replace("pace = \"10ms\"", ""));
         let mut preview = Preview::of(&study, &plan(&study));
-        assert_eq!(preview.take(&outcome(0, 3_000)), None);
+        assert_eq!(preview.take(&outcome(0, 3_000)), [""; 0]);
     }
 }

@@ -33,7 +33,7 @@ impl Events for Progress {
             Event::Measured(outcome) => {
                 let lines = self.preview.borrow_mut().take(outcome);
                 self.bar
-                    .suspend(|| lines.iter().flatten().for_each(|line| eprintln!("{line}")));
+                    .suspend(|| lines.iter().for_each(|line| eprintln!("{line}")));
             }
             Event::StepEnded => self.bar.inc(1),
             Event::Finished => self.bar.finish_and_clear(),
