@@ -57,6 +57,7 @@ fn at(study: &Study, cell: &CellSummary) -> Option<AddedAt> {
         connections: cell.connections,
         distances: cell.distances.clone(),
         rtt_us: peers(study, cell),
+        p50_us: cell.latency_us.p50,
         added_us: cell.added_us?,
         queue_factor: cell.queue_factor,
     })

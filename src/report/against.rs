@@ -7,8 +7,8 @@ use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{AddedAt, Against, ModeAgainst};
 
-/// Ends of an interval that lie so many times the smaller of two apart tell no figure.
-const APART_MAX: f64 = 3.0;
+/// Peers whose distances differ by less than this share are equally far.
+const ALIKE: f64 = 0.1;
 
 /// Nothing where no such row was asked for.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
@@ -44,7 +44,7 @@ fn sentence(summary: &Summary, against: &Against, mode: &ModeAgainst) -> String 
 fn added_at(all: &[&AddedAt], at: &AddedAt) -> String {
     let mut said = format!(
         "{} at {}",
-        added(at.added_us),
+        added(at.added_us, at.p50_us),
         label::connections(at.connections)
     );
     if all.iter().any(|other| other.distances != at.distances) {
@@ -59,27 +59,34 @@ fn added_at(all: &[&AddedAt], at: &AddedAt) -> String {
     said
 }
 
-/// `+31.9 ms (31.2 ms to 32.6 ms)`
-fn added(us: Estimate) -> String {
+/// `+31.9 ms (+31.2 ms to +32.6 ms)`; unknown if the interval is wider than the whole latency.
+fn added(us: Estimate, p50_us: Option<f64>) -> String {
     let signed = |us: f64| match us < 0.0 {
         true => format!("−{}", time(-us)),
         false => format!("+{}", time(us)),
     };
-    match us.low.zip(us.high) {
-        None => format!("{} (no interval)", signed(us.median)),
-        Some((low, high)) if low > 0.0 && high > APART_MAX * low => {
-            format!("unknown ({} to {})", signed(low), signed(high))
-        }
-        Some((low, high)) => {
-            let none_shown = if low <= 0.0 && high >= 0.0 {
-                "no difference shown, "
-            } else {
-                ""
-            };
-            let (low, high) = (signed(low), signed(high));
-            format!("{} ({none_shown}{low} to {high})", signed(us.median))
-        }
+    let Some((low, high)) = us.low.zip(us.high) else {
+        return format!("{} (no interval)", signed(us.median));
+    };
+    let ends = format!("{} to {}", signed(low), signed(high));
+    if p50_us.is_some_and(|p50_us| high - low > p50_us) {
+        return format!("unknown ({ends})");
     }
+    let none_shown = match us.excludes(0.0) {
+        Some(false) => "no difference shown, ",
+        _ => "",
+    };
+    format!("{} ({none_shown}{ends})", signed(us.median))
+}
+
+/// Then nobody can tell whom of them a commit waits for.
+fn are_equally_far(mode: &ModeAgainst) -> bool {
+    let Some(at) = mode.at.first().filter(|at| at.rtt_us.len() > 1) else {
+        return false;
+    };
+    let least = at.rtt_us.values().copied().fold(f64::INFINITY, f64::min);
+    let most = at.rtt_us.values().copied().fold(0.0, f64::max);
+    most - least < ALIKE * most
 }
 
 fn waits(summary: &Summary, mode: &ModeAgainst) -> String {
@@ -108,6 +115,9 @@ fn waits(summary: &Summary, mode: &ModeAgainst) -> String {
             Some(site) => format!("waits for both, {site} counts"),
             None => "waits for both".to_owned(),
         },
+        "undecided" if are_equally_far(mode) => {
+            "for whom it waits nobody can tell: its peers are equally far".to_owned()
+        }
         "undecided" => "whom it waits for is undecided".to_owned(),
         site => format!("waits for {site}"),
     }
@@ -132,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_added_is_told_with_its_sign_and_interval() {
-        let told = |m, l, h| added(estimate(m, l, h));
+        let told = |m, l, h| added(estimate(m, l, h), Some(3_500.0));
         assert_eq!(
             told(31_900.0, 31_200.0, 32_600.0),
             "+31.9 ms (+31.2 ms to +32.6 ms)"
@@ -146,7 +156,7 @@ mod tests {
             "unknown (+631 µs to +4.75 ms)"
         );
         assert_eq!(
-            added(Estimate::without_interval(-5.0)),
+            added(Estimate::without_interval(-5.0), None),
             "−5.00 µs (no interval)"
         );
     }

@@ -36,6 +36,8 @@ pub struct AddedAt {
     pub distances: String,
     /// Round-trip time from the writer to each peer of this mode, got where it was measured.
     pub rtt_us: BTreeMap<String, f64>,
+    /// The mode's median latency over all rounds.
+    pub p50_us: Option<f64>,
     /// The median latency less the baseline's, paired by round.
     pub added_us: Estimate,
     /// As in the cell.
