@@ -107,8 +107,10 @@ impl Preview {
                 (Some(own), Some(base)) => format!("{} ({})", time(*own), signed(own - base)),
             }
         });
-        let figures: Vec<String> = figures.map(|figure| format!("{figure:>20}")).collect();
-        format!("  {:<24}{}", row.label, figures.concat())
+        let figures: Vec<String> = figures.map(|figure| format!("{figure:>22}")).collect();
+        let labels = self.rows.iter().map(|row| row.label.chars().count());
+        let width = labels.max().unwrap_or(0);
+        format!("  {:<width$}{}", row.label, figures.concat())
     }
 }
 
