@@ -167,10 +167,8 @@ fn sweeps(study: &Study, distances: Option<&Distances>, connections: &[u32]) -> 
         .copied()
         .filter(|count| *count > 1)
         .collect();
-    let (paced, shared): (Vec<&Sweep>, Vec<&Sweep>) = study
-        .sweeps
-        .iter()
-        .partition(|sweep| !sweep.paces.is_empty());
+    let paced = study.sweeps.iter().filter(|sweep| !sweep.paces.is_empty());
+    let paced: Vec<&Sweep> = paced.collect();
     let mut all: Vec<Sweep> = Vec::new();
     match distances {
         None if has_one => all.extend(paced.into_iter().cloned()),
@@ -181,18 +179,33 @@ fn sweeps(study: &Study, distances: Option<&Distances>, connections: &[u32]) -> 
         }
         _ => {}
     }
-    let shared = shared
-        .into_iter()
-        .take(if distances.is_some() { 1 } else { usize::MAX });
-    let shared = shared.filter(|_| connections.is_empty() || !many.is_empty());
-    all.extend(shared.map(|sweep| Sweep {
-        connections: match many.is_empty() {
-            true => sweep.connections.clone(),
-            false => many.clone(),
-        },
-        distances: distances.map_or(sweep.distances.clone(), |at| vec![at.clone()]),
-        ..sweep.clone()
-    }));
+    if connections.is_empty() || !many.is_empty() {
+        all.extend(shared(study, distances, &many));
+    }
+    all
+}
+
+/// The closed loops; a study without one has its first sweep as one, where many connections are
+/// asked for.
+fn shared(study: &Study, distances: Option<&Distances>, many: &[u32]) -> Vec<Sweep> {
+    let own = study.sweeps.iter().filter(|sweep| sweep.paces.is_empty());
+    let mut all: Vec<Sweep> = own.cloned().collect();
+    if all.is_empty() && !many.is_empty() {
+        let first = study.sweeps.first().cloned();
+        all.extend(first.map(|sweep| Sweep {
+            paces: vec![],
+            ..sweep
+        }));
+    }
+    if let Some(at) = distances {
+        all.truncate(1);
+        all.iter_mut()
+            .for_each(|sweep| sweep.distances = vec![at.clone()]);
+    }
+    if !many.is_empty() {
+        all.iter_mut()
+            .for_each(|sweep| sweep.connections = many.to_vec());
+    }
     all
 }
 
@@ -340,6 +353,17 @@ rtt = "2.15ms"
         assert_eq!(many.sweeps.len(), 1);
         assert_eq!(many.sweeps[0].connections, [8, 16]);
         assert_eq!(many.sweeps[0].distances[0].label, "2.15 ms");
+    }
+
+    #[test]
+    fn many_connections_need_no_sweep_of_their_own() {
+        let parts: Vec<&str> = TEXT.split("[[sweep]]").collect();
+        let study = sample(&parts[..2].join("[[sweep]]"))
+            .asked(&zones())
+            .unwrap();
+        let last = study.sweeps.last().unwrap();
+        assert_eq!((&last.connections[..], last.paces.len()), (&[32][..], 0));
+        assert_eq!(study.sweeps.len(), 3);
     }
 
     #[test]
