@@ -195,13 +195,13 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 10] {
+fn flags() -> [Flag; 12] {
     use Flag::*;
     match HostBound {
         HostBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows | LateLinks
-        | LateDisks | Behind => [
+        | LateDisks | Behind | NotIdle | NotApplied => [
             HostBound, Drifted, Downgraded, Degraded, Overloaded, Errors, NoRows, LateLinks,
-            LateDisks, Behind,
+            LateDisks, Behind, NotIdle, NotApplied,
         ],
     }
 }

@@ -49,7 +49,7 @@ fn server(cut: Cut) -> (SocketAddr, Arc<Seen>) {
     let (address, seen) = (listener.local_addr().unwrap(), Arc::<Seen>::default());
     let told = Arc::clone(&seen);
     thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
+        for stream in listener.incoming().map_while(std::result::Result::ok) {
             let told = Arc::clone(&told);
             // It ends with its connection.
             thread::spawn(move || serve(stream, &told, cut));
@@ -92,7 +92,7 @@ fn greeting() -> Vec<u8> {
 
 fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) -> std::io::Result<()> {
     let head = [payload.len() as u8, 0, 0, sequence];
-    stream.write_all(&[&head, payload].concat())
+    stream.write_all(&[&head[..], payload].concat())
 }
 
 fn receive(stream: &mut TcpStream) -> std::io::Result<()> {
