@@ -91,7 +91,7 @@ impl Preview {
     fn heading(&self) -> String {
         format!(
             "preliminary, one round: median of a paced commit (and what it adds), sites apart: {}",
-            self.distances.join(", ")
+            self.distances.join("; ")
         )
     }
 
@@ -181,7 +181,7 @@ rtt = "8ms"
         }
         let lines = preview.take(&outcome(2, 3_000));
         assert!(lines[0].starts_with("preliminary, one round"), "{lines:?}");
-        assert!(lines[0].ends_with("0.25 ms, 8 ms"), "{lines:?}");
+        assert!(lines[0].ends_with("0.25 ms; 8 ms"), "{lines:?}");
         assert!(lines[1].contains("mysql single"), "{lines:?}");
         assert!(lines[2].contains("3.20 ms (+200 µs)"), "{lines:?}");
         assert!(lines[2].contains("2.95 ms (−50.0 µs)"), "{lines:?}");

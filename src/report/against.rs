@@ -50,7 +50,11 @@ fn added_at(all: &[&AddedAt], at: &AddedAt) -> String {
     if all.iter().any(|other| other.distances != at.distances) {
         said += &format!(" and {}", at.distances);
     }
-    if all.iter().any(|other| other.workload != at.workload) {
+    let is_twin = |other: &&AddedAt| {
+        (other.connections, &other.distances) == (at.connections, &at.distances)
+            && other.workload != at.workload
+    };
+    if all.iter().any(is_twin) {
         said += &format!(" of {}", at.workload);
     }
     if at.queue_factor.is_some() {
