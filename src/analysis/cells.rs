@@ -78,6 +78,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         dips: timeline::dips_of_rounds(&rounds.all_steady()),
         usd_per_million_queries: over(&by_round.usd_per_million_queries),
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
+        added_us: added(&by_round.added_us),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(&rounds)),
@@ -129,8 +130,9 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
         applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
-        ratio: base.map_or_else(BTreeMap::new, |base| ratio(rounds, base)),
+        ratio: paired(record, index, rounds, over_baseline),
         cpu_ratio: base.map_or_else(BTreeMap::new, |base| rounds.cpu_ratio(base)),
+        added_us: paired(record, index, rounds, added_to_baseline),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
         p50_us: rounds.by_round(|m| latency(&[m]).p50),
         p95_us: rounds.by_round(|m| latency(&[m]).p95),
@@ -141,6 +143,12 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
 fn over(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
     let values: Vec<f64> = by_round.values().copied().collect();
     estimate(&values, Noise::Multiplies)
+}
+
+/// What adds, over all rounds.
+fn added(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
+    let values: Vec<f64> = by_round.values().copied().collect();
+    estimate(&values, Noise::Adds)
 }
 
 /// What is known of a cell before it is measured.
@@ -263,13 +271,28 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
     })
 }
 
-/// Throughput over the baseline's in the same round, where both are sound.
-fn ratio(mode: &Rounds, base: &Rounds) -> BTreeMap<u32, f64> {
+/// A measurement held against the baseline's: each with what its figures are per.
+type Held = fn((&Measurement, Per), (&Measurement, Per)) -> Option<f64>;
+
+/// A measurement against the baseline's in the same round, where both are sound.
+fn paired(record: &Record, index: usize, mode: &Rounds, held: Held) -> BTreeMap<u32, f64> {
+    let Some(base) = baseline_of(&record.header, index) else {
+        return BTreeMap::new();
+    };
+    let base = Rounds::of(record, base);
     let of_round = |round| base.sound.iter().find(|m| m.round == round);
-    mode.by_round(|m| {
-        let below = throughput(of_round(m.round)?, base.per)?;
-        (below > 0.0).then_some(throughput(m, mode.per)? / below)
-    })
+    mode.by_round(|m| held((m, mode.per), (of_round(m.round)?, base.per)))
+}
+
+/// Throughput over the baseline's.
+fn over_baseline(own: (&Measurement, Per), base: (&Measurement, Per)) -> Option<f64> {
+    let below = throughput(base.0, base.1)?;
+    (below > 0.0).then_some(throughput(own.0, own.1)? / below)
+}
+
+/// The median latency less the baseline's, in µs.
+fn added_to_baseline(own: (&Measurement, Per), base: (&Measurement, Per)) -> Option<f64> {
+    Some(latency(&[own.0]).p50? - latency(&[base.0]).p50?)
 }
 
 /// The cell of the baseline under the same load.

@@ -2,6 +2,7 @@
 //! docs/method.md tells how each figure comes about and how far to trust it.
 
 mod activity;
+mod against;
 pub mod anatomy;
 pub mod applied;
 pub mod audit;
@@ -17,6 +18,7 @@ pub mod flags;
 pub mod interval;
 pub mod ladder;
 pub mod promise;
+mod queueing;
 mod rates;
 pub mod summary;
 mod terms;
@@ -46,10 +48,12 @@ const IDLE_CPUS_MAX: f64 = 0.2;
 pub fn summarise(record: &Record) -> Summary {
     let header = &record.header;
     let study = &header.study;
-    let cells = cells::summarise(record);
+    let mut cells = cells::summarise(record);
+    queueing::judge(&mut cells);
     let ladders = ladder::ladders(&cells);
     let series = series(record);
     let anatomy = anatomy::summarise(record);
+    let against = against::of(study, &cells, &anatomy);
     let effects = effects::summarise(record);
     let material = claims::Material {
         cells: &cells,
@@ -89,6 +93,7 @@ pub fn summarise(record: &Record) -> Summary {
             .chain(busy_while_idle(&cells))
             .collect(),
         endpoints: header.endpoints.clone(),
+        against,
         cells,
         anatomy,
         beside: None,

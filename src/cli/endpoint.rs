@@ -19,7 +19,7 @@ use crate::study::{EndpointSpec, Study};
 pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<()> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    endpoint::run(order, &accesses, &cache.path, &Progress::new())
+    endpoint::run(order, &accesses, &cache.path, &Progress::of(order))
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

@@ -21,7 +21,9 @@ use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
 use crate::study::cpus::Cpus;
-use crate::study::{Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written};
+use crate::study::{
+    Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written,
+};
 
 /// Exit code of a run that the user stopped.
 const INTERRUPTED: u8 = 130;
@@ -82,19 +84,56 @@ impl Other {
     }
 }
 
+/// What `compare` can be asked besides.
+#[derive(Args)]
+pub struct CompareOptions {
+    /// Round-trip times between your sites, e.g. ab=2ms,ac=30ms,bc=30ms; the writer stands in a
+    #[arg(long, value_name = "TIMES")]
+    distances: Option<String>,
+    /// Numbers of client connections, e.g. 1,32: one is paced, more are a closed loop
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    connections: Vec<u32>,
+    /// Hold all others against this row, e.g. "mysql async": what you run today
+    #[arg(long, value_name = "ROW")]
+    baseline: Option<String>,
+    /// Servers' files on this host's disk, not on an emulated disk for each node
+    #[arg(long)]
+    host_disk: bool,
+}
+
+impl From<CompareOptions> for Asked {
+    fn from(options: CompareOptions) -> Asked {
+        Asked {
+            distances: options.distances,
+            connections: options.connections,
+            baseline: options.baseline,
+            is_on_host_disk: options.host_disk,
+        }
+    }
+}
+
 fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
 /// Runs a study by file or name, whole or in short, and prints its report.
-pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String]) -> Result<u8> {
+pub fn run(
+    (name, is_quick): (&str, bool),
+    asked: &Asked,
+    options: &RunOptions,
+    words: &[String],
+) -> Result<u8> {
     let format = format(&options.format)?;
     // What is wrong with it is told before the run, not after.
     let beside = options.beside.as_deref().map(Other::open).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
     let chosen = (name, is_quick);
-    let (mut study, mut text) = read_study(chosen, options, &cache, &catalogue)?;
+    let read = || -> Result<(Study, String)> {
+        let (study, text) = read_study(chosen, options, &cache, &catalogue)?;
+        Ok((study.asked(asked)?, text))
+    };
+    let (mut study, mut text) = read()?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
         let verb = words.get(1).map_or("run", String::as_str);
@@ -105,7 +144,7 @@ pub fn run((name, is_quick): (&str, bool), options: &RunOptions, words: &[String
         need_cpus(&study)?;
         fetch_missing(&study, &cache, &catalogue)?;
         // Once more: now the servers' versions, and so what they can do, are known for certain.
-        (study, text) = read_study(chosen, options, &cache, &catalogue)?;
+        (study, text) = read()?;
     }
     let plan = plan(&study);
     let record = record_path(options.record.as_deref(), &study.name)?;
@@ -141,7 +180,7 @@ pub fn run_in_sandbox(
 ) -> Result<u8> {
     sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
         let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| run::run(order, &cache, &inside.run, &Progress::new()));
+            .and_then(|cache| run::run(order, &cache, &inside.run, &Progress::of(order)));
         exit_code(outcome.map_err(explain))
     })
 }
@@ -149,7 +188,7 @@ pub fn run_in_sandbox(
 /// Prints a record and where it is, if a run came so far that it has one.
 pub fn print_kept(record: &Path, format: Format, beside: Option<&Other>) -> Result<()> {
     if record.exists() {
-        print(record, format, beside)?;
+        print(Record::open(record)?, format, beside)?;
         eprintln!("\nrecord: {}", record.display());
     }
     Ok(())
@@ -170,16 +209,25 @@ fn exit_code(outcome: Result<()>) -> u8 {
     }
 }
 
-/// Prints a record's report, with the anatomy of another one beside its own.
-pub fn report(record: &Path, format_name: &str, beside: Option<&Path>) -> Result<()> {
+/// Prints a record's report; if asked with the anatomy of another one beside its own, and with all
+/// rows held against one.
+pub fn report(
+    record: &Path,
+    format_name: &str,
+    beside: Option<&Path>,
+    baseline: Option<&str>,
+) -> Result<()> {
     let format = format(format_name)?;
     let beside = beside.map(Other::open).transpose()?;
+    let mut record = Record::open(record)?;
+    if let Some(label) = baseline {
+        record.header.study.hold_against(label)?;
+    }
     print(record, format, beside.as_ref())
 }
 
-fn print(record: &Path, format: Format, beside: Option<&Other>) -> Result<()> {
+fn print(record: Record, format: Format, beside: Option<&Other>) -> Result<()> {
     use std::io::Write;
-    let record = Record::open(record)?;
     let text = match TrialPage::of(&record) {
         Some(_) if format == Format::Csv => {
             let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));

@@ -7,6 +7,7 @@ mod endpoint;
 mod measure;
 mod needs;
 mod power_cut;
+mod preview;
 mod progress;
 mod servers;
 mod studies;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
-use measure::RunOptions;
+use crate::study::Asked;
+use measure::{CompareOptions, RunOptions};
 
 /// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
 #[derive(Parser)]
@@ -36,12 +38,14 @@ struct CommandLine {
 enum Verb {
     /// Compare ways of replicating: cost of a commit at several distances
     Compare {
-        /// At most 3 minutes: fewer rounds and cells
+        /// About 3 minutes: shorter windows, no table of shared CPUs
         #[arg(long, conflicts_with = "full")]
         quick: bool,
         /// At most 45 minutes: more modes, more connections, unequal distances
         #[arg(long)]
         full: bool,
+        #[command(flatten)]
+        asked: Box<CompareOptions>,
         #[command(flatten)]
         options: RunOptions,
     },
@@ -69,6 +73,9 @@ enum Verb {
         /// Another record, whose figures stand beside those of the anatomy
         #[arg(long, value_name = "RECORD")]
         beside: Option<PathBuf>,
+        /// Hold all others against this row: its name as printed
+        #[arg(long, value_name = "ROW", conflicts_with = "charts")]
+        baseline: Option<String>,
         /// Draw charts into this folder instead: SVG files, told by name
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
@@ -147,6 +154,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Compare {
             quick,
             full,
+            asked,
             options,
         } => {
             let name = match (quick, full) {
@@ -154,13 +162,13 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
                 (_, true) => "compare-full",
                 _ => "compare",
             };
-            measure::run((name, false), &options, words)
+            measure::run((name, false), &(*asked).into(), &options, words)
         }
         Verb::Run {
             study,
             quick,
             options,
-        } => measure::run((&study, quick), &options, words),
+        } => measure::run((&study, quick), &Asked::default(), &options, words),
         Verb::Studies { name: None } => studies::list(),
         Verb::Studies { name: Some(name) } => studies::show(&name),
         Verb::Report {
@@ -172,8 +180,9 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             record,
             format,
             beside,
+            baseline,
             ..
-        } => measure::report(&record, &format, beside.as_deref()).map(|()| 0),
+        } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {

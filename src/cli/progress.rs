@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::run::{Event, Events, Step};
+use super::preview::Preview;
+use crate::run::{Event, Events, Order, Step};
 
 /// How often a line is printed where there is no terminal for a bar.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -21,6 +22,7 @@ pub struct Progress {
     /// When the first step began.
     begun: Cell<Option<Instant>>,
     line_due: Cell<Instant>,
+    preview: RefCell<Preview>,
 }
 
 impl Events for Progress {
@@ -28,6 +30,11 @@ impl Events for Progress {
         match &event {
             Event::StepsAdded(more) => self.add(more),
             Event::StepBegun(step) => self.show(&step_line(step)),
+            Event::Measured(outcome) => {
+                let lines = self.preview.borrow_mut().take(outcome);
+                self.bar
+                    .suspend(|| lines.iter().for_each(|line| eprintln!("{line}")));
+            }
             Event::StepEnded => self.bar.inc(1),
             Event::Finished => self.bar.finish_and_clear(),
             Event::AlsoFailed(error) => eprintln!("acklab: {error}"),
@@ -99,6 +106,15 @@ impl Progress {
             steps: RefCell::default(),
             begun: Cell::new(None),
             line_due: Cell::new(Instant::now()),
+            preview: RefCell::default(),
+        }
+    }
+
+    /// Of a study, whose first rows are shown while it runs.
+    pub fn of(order: &Order) -> Progress {
+        Progress {
+            preview: RefCell::new(Preview::of(&order.study, &order.plan)),
+            ..Progress::new()
         }
     }
 

@@ -16,6 +16,7 @@ pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
         handshakes(cell),
         counted(cell),
         applied(cell),
+        queue(cell),
         even(cell),
         price(cell),
         commit_time(cell),
@@ -78,6 +79,16 @@ fn applied(cell: &CellSummary) -> Option<String> {
             given_up.unwrap_or_default()
         )
     })
+}
+
+/// Where commits of several connections wait for each other.
+fn queue(cell: &CellSummary) -> Option<String> {
+    let factor = digits(cell.queue_factor?, 1);
+    Some(format!(
+        "{}: at {} connections a commit takes {factor} times as long as at one, and neither CPUs \
+         nor disk are busy: commits wait for each other",
+        cell.label, cell.connections
+    ))
 }
 
 /// How even the seconds are, and what was seen of dips.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::{figures, is_measured};
 use super::entry::{Entry, Mark};
-use super::figure::{Figure, Part, Title};
+use super::figure::{Figure, Part, Place, Title};
 use super::group::grouped;
 use super::numbers::{count, or_nothing, time};
 use super::page::{Block, Column, Table};
@@ -154,15 +154,17 @@ impl Group<'_> {
         has_row: impl Fn(&CellSummary) -> bool,
     ) -> Table {
         let are_held = self.cells.iter().any(|cell| cell.baseline.is_some());
-        let is_in = |figure: &&Figure| match &figure.shown {
-            Some((own, _, Title::Versus)) => *own == part && are_held,
-            Some((own, ..)) => *own == part,
-            None => false,
-        };
-        let mut figures: Vec<&Figure> = self.figures.iter().filter(is_in).collect();
-        figures.sort_by_key(|figure| figure.shown.as_ref().map(|(_, place, _)| *place));
+        let is_told_above =
+            |figure: &Figure| part == Part::Costs && self.is_paced() && is_in(figure, Part::Paced);
+        let needs_baseline = |place: &Place| matches!(place.title, Title::Versus | Title::Adds);
+        let is_meant = |place: &Place| are_held || !needs_baseline(place);
+        let placed = self.figures.iter().filter(|figure| !is_told_above(figure));
+        let placed = placed.filter_map(|figure| Some((figure, figure.place(part)?)));
+        let mut placed: Vec<(&Figure, &Place)> =
+            placed.filter(|(_, place)| is_meant(place)).collect();
+        placed.sort_by_key(|(_, place)| place.column);
         let row = |cell: &&CellSummary| {
-            let entries = figures.iter().map(|figure| (figure.entry)(cell));
+            let entries = placed.iter().map(|(figure, _)| (figure.entry)(cell));
             std::iter::once(name.1(cell)).chain(entries).collect()
         };
         let cells = self.cells.iter().filter(|cell| has_row(cell));
@@ -174,31 +176,38 @@ impl Group<'_> {
         let mut table = Table::new(&[(name.0, true)]);
         table
             .columns
-            .extend((1..).zip(&figures).map(|(at, figure)| Column {
-                title: self.title(figure),
+            .extend((1..).zip(&placed).map(|(at, (_, place))| Column {
+                title: self.title(&place.title),
                 is_words: are_words(at),
             }));
         table.rows = rows;
         table.without_empty_columns()
     }
 
-    fn title(&self, figure: &Figure) -> String {
-        match &figure.shown {
-            Some((.., Title::Is(title))) => title.clone(),
-            Some((.., Title::Rate)) => label::rate(self.cells[0].per).to_owned(),
-            Some((.., Title::Versus)) => {
-                let word = self.baseline_word();
-                format!("vs {}", word.as_deref().unwrap_or(BASELINE))
-            }
-            None => String::new(),
+    fn title(&self, title: &Title) -> String {
+        let word = || self.baseline_word().unwrap_or(BASELINE.to_owned());
+        match title {
+            Title::Is(title) => title.clone(),
+            Title::Rate => label::rate(self.cells[0].per).to_owned(),
+            Title::Versus => format!("vs {}", word()),
+            Title::Adds => format!("adds to\n{}", word()),
         }
+    }
+
+    /// Commits come one at a time onto idle machines: latency is what tells.
+    fn is_paced(&self) -> bool {
+        self.cells[0].point.pace.is_some()
     }
 
     fn reached(&self) -> Table {
         let name = |cell: &CellSummary| {
             Entry::from(&cell.label[..]).marked(!cell.flags.is_empty(), Mark::Doubt)
         };
-        self.table(Part::Reached, ("mode", name), |_| true)
+        let part = match self.is_paced() {
+            true => Part::Paced,
+            false => Part::Reached,
+        };
+        self.table(part, ("mode", name), |_| true)
     }
 
     /// Which row is held against which, where it is not the same one: `vs baseline: b, c over a`.
@@ -318,6 +327,10 @@ impl Group<'_> {
         let said = each.join(", ");
         (!each.is_empty()).then(|| format!("CPU per second of all servers while idle: {said}"))
     }
+}
+
+fn is_in(figure: &Figure, part: Part) -> bool {
+    figure.place(part).is_some()
 }
 
 fn plain(cell: &CellSummary) -> Entry {

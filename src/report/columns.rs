@@ -15,6 +15,8 @@ use crate::analysis::summary::{
 };
 use crate::study::Mode;
 
+const PEER: &str = "a peer has at ack";
+
 /// One figure of a replica's lag.
 type OfLag = fn(&LagSummary) -> Option<f64>;
 /// One figure of the disks.
@@ -60,7 +62,7 @@ fn names() -> Figures<'static> {
         words("mode", |cell| cell.mode.clone()),
         words("settings", |cell| joined(&cell.settings, "=")),
         words("baseline", |cell| cell.baseline.clone().unwrap_or_default()),
-        peer.at(Part::Reached, 0, "a peer has at ack"),
+        peer.at(Part::Reached, 0, PEER).at(Part::Paced, 0, PEER),
         words("client_site", |cell| cell.client_site.clone()),
         words("workload", |cell| cell.workload.clone()),
         count("connections", |cell| cell.connections.into()),
@@ -86,6 +88,7 @@ fn rates() -> Figures<'static> {
     let cpu_ratio = Figure::new("", |cell| {
         Entry::number(cell.cpu_ratio.map(|r| r.median), Ratio)
     });
+    let added = Figure::estimate("added_us", added);
     let usd = |cell: &CellSummary| cell.usd_per_million_queries;
     let shown = |cell: &CellSummary| {
         cell.difference_shown
@@ -101,6 +104,7 @@ fn rates() -> Figures<'static> {
         number("unchanged_per_s", Number(2), |cell| cell.unchanged_per_s),
         ratio.titled(Part::Reached, 2, Title::Versus),
         cpu_ratio.at(Part::Reached, 3, "CPU\nsum"),
+        added.titled(Part::Paced, 4, Title::Adds),
         words("difference_shown", shown),
         run.at(Part::Runs, 0, "to run all queries"),
         connect.at(Part::Runs, 1, "of which connecting"),
@@ -126,6 +130,20 @@ fn versus(cell: &CellSummary) -> Entry {
     }
 }
 
+/// In time per commit; unknown if the interval is wider than the latency that it is a part of.
+fn added(cell: &CellSummary) -> Entry {
+    let Some(added) = cell.added_us else {
+        return Entry::NOTHING;
+    };
+    let ends = added.low.zip(added.high);
+    let is_wider = |us: f64| ends.is_some_and(|(low, high)| high - low > us);
+    let is_unknown = cell.latency_us.p50.is_some_and(is_wider);
+    let is_none_shown = added.excludes(0.0) == Some(false);
+    Entry::plus_minus(Some(added.into()), Time)
+        .marked(is_none_shown, Mark::NoDifference)
+        .marked(is_unknown, Mark::Unknown)
+}
+
 fn offered() -> Figures<'static> {
     let lag_state = |cell: &CellSummary| cell.lag_state.map(LagState::name).unwrap_or_default();
     vec![
@@ -143,11 +161,12 @@ fn paced() -> Figures<'static> {
 
 fn latencies() -> Figures<'static> {
     let p50 = number("latency_us_p50", Time, |cell| cell.latency_us.p50);
+    let p95 = number("latency_us_p95", Time, |cell| cell.latency_us.p95);
     let p99 = number("latency_us_p99", Time, |cell| cell.latency_us.p99);
     vec![
-        p50.at(Part::Reached, 4, "p50"),
-        number("latency_us_p95", Time, |cell| cell.latency_us.p95),
-        p99.at(Part::Reached, 5, "p99"),
+        p50.at(Part::Reached, 4, "p50").at(Part::Paced, 1, "p50"),
+        p95.at(Part::Paced, 2, "p95"),
+        p99.at(Part::Reached, 5, "p99").at(Part::Paced, 3, "p99"),
         number("latency_us_p999", Time, |cell| cell.latency_us.p999),
         number("latency_us_max", Time, |cell| cell.latency_us.max),
         count("latency_samples", |cell| cell.latency_us.samples),
@@ -168,14 +187,15 @@ fn costs(summary: &Summary) -> Figures<'_> {
         |cell| cell.packets_per_commit.client,
     ];
     vec![
-        trips.at(Part::Costs, 0, "round\ntrips"),
-        writer.at(Part::Costs, 1, "CPU\nwriter"),
+        (trips.at(Part::Costs, 0, "round\ntrips")).at(Part::Paced, 5, "round\ntrips"),
+        (writer.at(Part::Costs, 1, "CPU\nwriter")).at(Part::Paced, 7, "CPU\nwriter"),
+        number("cpu_us_per_commit_servers", Time, cpu_of_servers).at(Part::Paced, 8, "CPU\nall"),
         replica.at(Part::Costs, 2, "CPU\nreplica"),
         cpu_of("client", |cpu| cpu.client).at(Part::Costs, 3, "CPU\nclient"),
         cpu_of("links", |cpu| cpu.links).at(Part::Costs, 5, "CPU\nlinks"),
         cpu_of("links_spin", |cpu| cpu.links_spin),
         number("bytes_per_commit_client", Bytes, of_bytes),
-        bytes.at(Part::Costs, 6, "bytes\nrepl."),
+        (bytes.at(Part::Costs, 6, "bytes\nrepl.")).at(Part::Paced, 9, "bytes\nrepl."),
         number("packets_per_commit_client", Number(2), of_packets),
         packets.at(Part::Costs, 7, "packets\nrepl."),
         lag(|lag| lag.p50).at(Part::Costs, 8, "lag\np50"),
@@ -226,6 +246,13 @@ fn cpu_of_replicas(summary: &Summary, cell: &CellSummary) -> Entry {
     let sum: f64 = replicas.iter().map(|replica| replica.cpu_us).sum();
     let mean = (!replicas.is_empty()).then(|| sum / replicas.len() as f64);
     cpu(summary, mean)
+}
+
+/// Of the writer and all replicas together.
+fn cpu_of_servers(cell: &CellSummary) -> Option<f64> {
+    let replicas = cell.cpu_us_per_commit.replicas.iter();
+    let replicas_us: f64 = replicas.map(|replica| replica.cpu_us).sum();
+    Some(cell.cpu_us_per_commit.writer? + replicas_us)
 }
 
 fn replicated(figure: Option<f64>, unit: Unit) -> Entry {
@@ -309,11 +336,13 @@ fn on_disks() -> Figures<'static> {
         number("degraded_s", Seconds, |cell| cell.degraded_s),
     ];
     let flushes = by_role("flushes", Number(2), |cell| cell.flushes_per_commit);
+    let [of_writer, of_replica] = on_disk(flushes, 0, "flushes");
+    let flushes = [of_writer.at(Part::Paced, 6, "flushes"), of_replica];
     let writes = by_role("writes", Number(2), |cell| cell.writes_per_commit);
     let bytes = by_role("bytes_written", Bytes, |cell| cell.bytes_written_per_commit);
     let times = by_role("flush_time_us", Time, |cell| cell.flush_time_us_per_commit);
     let pairs = [
-        on_disk(flushes, 0, "flushes"),
+        flushes,
         by_role("reads", Number(2), |cell| cell.reads_per_commit),
         on_disk(writes, 5, "writes"),
         by_role("bytes_read", Bytes, |cell| cell.bytes_read_per_commit),

@@ -7,6 +7,9 @@ use super::numbers::{NOTHING, Unit};
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::Value;
 
+/// An interval whose ends are more than so many times apart tells no figure.
+const APART_MAX: f64 = 3.0;
+
 /// One cell of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
@@ -26,7 +29,7 @@ pub enum Absent {
     /// It was measured, and all measurements are void.
     Void,
     NotMeasured,
-    /// Nobody here can know it of somebody else's server.
+    /// Nobody here can know it: it is somebody else's server's, or its interval is too wide.
     Unknown,
     /// A ratio's own baseline.
     Baseline,
@@ -50,6 +53,8 @@ pub enum Mark {
     More,
     /// It is zero since there is no such thing: people are shown a dash.
     NoSuchThing,
+    /// Its interval is too wide to tell anything.
+    Unknown,
 }
 
 /// A number, what it is a number of, and how well it is known.
@@ -96,9 +101,21 @@ impl Quantity {
     }
 }
 
+impl Quantity {
+    /// Whether its interval is so wide that nobody knows the figure. One that may be zero is known
+    /// by its ±.
+    fn is_unknown(&self) -> bool {
+        let is_wide = |(low, high): (f64, f64)| low > 0.0 && high > APART_MAX * low;
+        self.style == Style::Range && self.ends.is_some_and(is_wide)
+    }
+}
+
 impl fmt::Display for Quantity {
     /// An interval shares the unit of its number.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.is_unknown() {
+            return Absent::Unknown.fmt(f);
+        }
         let (size, unit) = self.unit.scale(self.number);
         let told = |number: f64| self.unit.digits(number / size);
         let number = told(self.number);
@@ -166,6 +183,15 @@ impl Entry {
         }
     }
 
+    /// Whether its interval is too wide to tell anything.
+    fn is_unknown(&self) -> bool {
+        match self {
+            Entry::Quantity(quantity) => quantity.is_unknown(),
+            Entry::Marked(entry, mark) => *mark == Mark::Unknown || entry.is_unknown(),
+            _ => false,
+        }
+    }
+
     /// Whether people are shown nothing but a dash.
     pub fn is_nothing(&self) -> bool {
         matches!(
@@ -215,6 +241,7 @@ impl fmt::Display for Entry {
                 let all: Vec<String> = all.iter().map(Entry::to_string).collect();
                 f.write_str(&all.join(between))
             }
+            Entry::Marked(..) if self.is_unknown() => Absent::Unknown.fmt(f),
             Entry::Marked(entry, mark) => match (mark, &**entry) {
                 (Mark::Doubt, Entry::Words(name)) => write!(f, "{name} !"),
                 (Mark::Doubt, figure) => write!(f, "{figure}!"),
@@ -225,6 +252,7 @@ impl fmt::Display for Entry {
                 (Mark::Less, figure) => write!(f, "−{figure}"),
                 (Mark::More, figure) => write!(f, "+{figure}"),
                 (Mark::NoSuchThing, _) => f.write_str(NOTHING),
+                (Mark::Unknown, _) => Absent::Unknown.fmt(f),
             },
         }
     }
@@ -254,6 +282,25 @@ mod tests {
         estimate.low = None;
         let without = ["752 no interval", "752 no interval", "752 ±?"];
         assert_eq!(told(estimate), without);
+    }
+
+    #[test]
+    fn an_interval_of_more_than_threefold_tells_no_figure() {
+        let range = |low, high| {
+            let estimate = Estimate {
+                median: 1_500.0,
+                low: Some(low),
+                high: Some(high),
+            };
+            Entry::range(Some(estimate), Unit::Number(0))
+        };
+        assert_eq!(range(1_000.0, 3_000.0).to_string(), "1500 1000–3000");
+        assert_eq!(range(631.0, 4_751.0).to_string(), "unknown");
+        let marked = range(631.0, 4_751.0).marked(true, Mark::NoDifference);
+        assert_eq!(marked.to_string(), "unknown");
+        let half = Entry::plus_minus(Some(value(10.0, 1.0, 19.0)), Unit::Number(0));
+        assert_eq!(half.to_string(), "10 ±9");
+        assert_eq!(half.marked(true, Mark::Unknown).to_string(), "unknown");
     }
 
     #[test]

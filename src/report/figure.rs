@@ -11,15 +11,27 @@ pub struct Figure<'s> {
     pub name: String,
     /// Whether CSV has `_median`, `_low` and `_high` of it.
     pub is_estimate: bool,
-    /// Its place in a table, from left to right, and its title there.
-    pub shown: Option<(Part, u32, Title)>,
+    /// Its places in tables, from left to right, and its titles there.
+    pub shown: Vec<Place>,
     /// How it comes from a cell.
     pub entry: Box<dyn Fn(&CellSummary) -> Entry + 's>,
+}
+
+/// Where a figure stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub part: Part,
+    /// From left to right.
+    pub column: u32,
+    pub title: Title,
 }
 
 /// The tables of a group of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
+    /// The first table of commits that come one at a time onto idle machines; what it shows, the
+    /// table of costs below it need not.
+    Paced,
     Reached,
     Runs,
     Costs,
@@ -35,23 +47,25 @@ pub enum Title {
     Rate,
     /// What the row is held against.
     Versus,
+    /// What it adds to that.
+    Adds,
 }
 
 /// Figures that belong together.
 pub type Figures<'s> = Vec<Figure<'s>>;
 
 impl<'s> Figure<'s> {
-    /// A single number, or words.
+    /// A figure without an interval, in no table.
     pub fn new(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
         Figure {
             name: name.to_owned(),
             is_estimate: false,
-            shown: None,
+            shown: vec![],
             entry: Box::new(entry),
         }
     }
 
-    /// A figure with an interval.
+    /// A figure with an interval, in no table.
     pub fn estimate(name: &str, entry: impl Fn(&CellSummary) -> Entry + 's) -> Figure<'s> {
         Figure {
             is_estimate: true,
@@ -59,17 +73,24 @@ impl<'s> Figure<'s> {
         }
     }
 
-    /// With a place in a table.
-    pub fn at(self, part: Part, place: u32, title: &str) -> Figure<'s> {
-        self.titled(part, place, Title::Is(title.to_owned()))
+    /// It stands in one more table.
+    pub fn at(self, part: Part, column: u32, title: &str) -> Figure<'s> {
+        self.titled(part, column, Title::Is(title.to_owned()))
     }
 
-    /// The same where what stands over the column depends on the table.
-    pub fn titled(self, part: Part, place: u32, title: Title) -> Figure<'s> {
-        Figure {
-            shown: Some((part, place, title)),
-            ..self
-        }
+    /// It stands in one more table, under a title that the table knows.
+    pub fn titled(mut self, part: Part, column: u32, title: Title) -> Figure<'s> {
+        self.shown.push(Place {
+            part,
+            column,
+            title,
+        });
+        self
+    }
+
+    /// Where it stands in that part.
+    pub fn place(&self, part: Part) -> Option<&Place> {
+        self.shown.iter().find(|place| place.part == part)
     }
 }
 
@@ -78,7 +99,7 @@ pub fn words<'s, W: Into<String>>(name: &str, pick: impl Fn(&CellSummary) -> W +
     Figure::new(name, move |cell| Entry::Words(pick(cell).into()))
 }
 
-/// A number without an interval.
+/// A number, if there is one.
 pub fn number<'s>(
     name: &str,
     unit: Unit,
@@ -92,7 +113,7 @@ pub fn count<'s>(name: &str, pick: impl Fn(&CellSummary) -> u64 + 's) -> Figure<
     number(name, Unit::Count, move |cell| Some(pick(cell) as f64))
 }
 
-/// A number with its interval.
+/// A number with its interval as a range.
 pub fn estimate<'s>(
     name: &str,
     unit: Unit,

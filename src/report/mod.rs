@@ -1,6 +1,7 @@
 //! A summary as terminal text, Markdown, CSV or JSON.
 
 mod activity;
+mod against;
 mod anatomy;
 mod article;
 mod asides;
@@ -16,7 +17,7 @@ mod figure;
 mod format;
 mod group;
 mod label;
-mod numbers;
+pub mod numbers;
 mod page;
 pub mod trial;
 
@@ -37,6 +38,9 @@ pub fn render(summary: &Summary, format: Format) -> String {
 
 fn blocks(summary: &Summary) -> Vec<Block> {
     let mut blocks = ends::head(summary);
+    // Right below the title.
+    let at = blocks.len().min(1);
+    blocks.splice(at..at, against::blocks(summary));
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));

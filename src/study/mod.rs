@@ -4,6 +4,7 @@
 //! the study *as written* (TOML) and turns it into this.
 
 pub mod articles;
+pub mod asked;
 pub mod builtin;
 pub mod capabilities;
 pub mod cpus;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use asked::Asked;
 pub use builtin::{builtin, builtin_names};
 pub use capabilities::{Capabilities, Capability, Flavour};
 pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
@@ -93,6 +95,9 @@ pub struct Study {
     /// Which CPUs nodes have for themselves.
     #[serde(default)]
     pub cpus: cpus::Cpus,
+    /// Label of the row that the user holds all others against, in place of each server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// Modes to compare, in the order of the table.
     pub modes: Vec<ModeSpec>,
     /// Screening designs whose runs are some of the modes.

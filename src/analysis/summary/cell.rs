@@ -93,6 +93,9 @@ pub struct CellSummary {
     pub usd_per_million_queries: Option<Estimate>,
     /// Transactions that ended well and changed no row.
     pub unchanged_per_s: Option<f64>,
+    /// The median latency less the baseline's, in µs, paired by round.
+    #[serde(default)]
+    pub added_us: Option<Estimate>,
     /// Throughput over the baseline's, paired by round.
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
@@ -157,6 +160,10 @@ pub struct CellSummary {
     pub contention: Option<Contention>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
+    /// At several connections: latency over that at one, where it grew though neither the host's
+    /// CPUs nor the writer's disk were busy: commits wait for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_factor: Option<f64>,
     /// Errors over all rounds.
     pub errors: ServerErrors,
     pub flags: Vec<FlagCount>,
@@ -204,6 +211,8 @@ pub struct ByRound {
     pub ratio: BTreeMap<u32, f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_ratio: BTreeMap<u32, f64>,
+    /// Median latency less the baseline's in the same round.
+    pub added_us: BTreeMap<u32, f64>,
     pub run_s: BTreeMap<u32, f64>,
     /// Percentiles of latency, where a round has samples enough for them.
     pub p50_us: BTreeMap<u32, f64>,

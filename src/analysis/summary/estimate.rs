@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A median over rounds, with an interval that holds the true median in at least 93 of 100 studies
 /// (the tests of `interval` simulate it). Both ends are absent where no interval can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
     pub median: f64,
     pub low: Option<f64>,

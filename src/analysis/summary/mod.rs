@@ -2,6 +2,7 @@
 //! JSON they are a stable interface; docs/record.md documents every key.
 
 mod after;
+mod against;
 mod anatomy;
 mod cell;
 pub mod claims;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
+pub use against::{AddedAt, Against, ModeAgainst};
 pub use anatomy::{Adds, Anatomy, Beside, LackOfFit, Sum};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
@@ -70,6 +72,9 @@ pub struct Summary {
     /// Servers that somebody else runs; absent in a study of labs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointFacts>,
+    /// With a row that the user holds all others against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
     /// Name of the record whose figures stand beside those of `anatomy`.

@@ -11,7 +11,7 @@ mod fronts;
 mod labels;
 mod modes;
 mod quick;
-mod sweeps;
+pub mod sweeps;
 mod vary;
 pub mod walk;
 mod workloads;
@@ -98,6 +98,7 @@ fn study(
         power_cut_modes: cut_modes,
         handshakes: is_on(table, "handshakes"),
         cpus: cpus(table),
+        baseline: None,
         sites,
         modes,
         screens,

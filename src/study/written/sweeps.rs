@@ -333,7 +333,7 @@ fn pair(table: &Table<'_>, a: &str, b: &str) -> Option<(String, String, Duration
 }
 
 /// How a pair is usually written, and how it may be written as well.
-fn spellings(a: &str, b: &str) -> (String, Vec<String>) {
+pub fn spellings(a: &str, b: &str) -> (String, Vec<String>) {
     let dashed = [format!("{a}-{b}"), format!("{b}-{a}")];
     // Names run together are clear only while they are single letters.
     if (a.len(), b.len()) == (1, 1) {
@@ -344,7 +344,8 @@ fn spellings(a: &str, b: &str) -> (String, Vec<String>) {
     (usual, vec![other])
 }
 
-fn default_label(pairs: &[(String, String, Duration)]) -> String {
+/// What distances are called that have no label of their own.
+pub fn default_label(pairs: &[(String, String, Duration)]) -> String {
     let different: BTreeSet<_> = pairs.iter().map(|(_, _, rtt)| *rtt).collect();
     if let (1, Some(rtt)) = (different.len(), different.first()) {
         return units::show(*rtt);

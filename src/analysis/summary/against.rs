@@ -1,0 +1,45 @@
+//! What each mode adds to the row that the user holds all others against.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::estimate::Estimate;
+
+/// All modes against one row.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// Label of that row.
+    pub baseline: String,
+    /// In the order of the tables; those that were measured where that row was.
+    pub modes: Vec<ModeAgainst>,
+}
+
+/// One mode against that row.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModeAgainst {
+    pub label: String,
+    /// Whom its commits wait for: `nobody`, `nearest`, `farthest`, `both`, a site, or `undecided`.
+    pub waits_for: String,
+    /// The site whose distance makes up most of what a commit waits for, where that is known.
+    pub counts: Option<String>,
+    pub at: Vec<AddedAt>,
+}
+
+/// What is added at one point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AddedAt {
+    /// Of the mode's cell.
+    pub id: String,
+    pub workload: String,
+    pub connections: u32,
+    pub distances: String,
+    /// Round-trip time from the writer to each peer of this mode, got where it was measured.
+    pub rtt_us: BTreeMap<String, f64>,
+    /// The mode's median latency over all rounds.
+    pub p50_us: Option<f64>,
+    /// The median latency less the baseline's, paired by round.
+    pub added_us: Estimate,
+    /// As in the cell.
+    pub queue_factor: Option<f64>,
+}
