@@ -17,6 +17,7 @@ mod label;
 mod numbers;
 mod page;
 pub mod trial;
+mod waits;
 
 pub use format::Format;
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
-pub use anatomy::{Adds, Anatomy, LackOfFit, Sum};
+pub use anatomy::{Adds, Anatomy, Counted, Halves, LackOfFit, Shape, Source, Sum, WaitsFor};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
     ReplicaCpu, Traffic,
