@@ -219,12 +219,25 @@ fn the_anatomy_keeps_its_time_and_raises_one_thing_at_a_time_from_long_waits_on(
     assert!(minutes(&study) <= 24.5, "{} min", minutes(&study));
     let points = |mode: &str| {
         let start = format!("{mode}/update_index/1c/a/");
-        let points = plan.cells.iter().filter_map(|cell| cell.id.strip_prefix(&start));
+        let points = plan
+            .cells
+            .iter()
+            .filter_map(|cell| cell.id.strip_prefix(&start));
         points.map(str::to_owned).collect::<Vec<String>>()
     };
-    let slow = ["8ms/flush4ms", "8ms/flush8ms", "8ms/flush12ms", "8ms/flush16ms"];
+    let slow = [
+        "8ms/flush4ms",
+        "8ms/flush8ms",
+        "8ms/flush12ms",
+        "8ms/flush16ms",
+    ];
     assert_eq!(points("mysql-single"), slow);
-    let far = ["16ms/flush4ms", "32ms/flush4ms", "64ms/flush4ms", "16ms/flush8ms"];
+    let far = [
+        "16ms/flush4ms",
+        "32ms/flush4ms",
+        "64ms/flush4ms",
+        "16ms/flush8ms",
+    ];
     assert_eq!(points("mysql-group"), [slow, far].concat());
 }
 

@@ -59,15 +59,18 @@ fn table(members: &[&Anatomy]) -> Table {
     let columns = [
         ("mode", true),
         ("round trips\nper commit", false),
+        ("sys", false),
         ("work", false),
         ("misfit", false),
         ("distances,\nrounds", false),
     ];
     with_peers(&columns, members, |anatomy| {
         let counts = [anatomy.distances, anatomy.rounds].map(|count| count as usize);
+        let [trips, trips_off] = round_trips(anatomy);
         vec![
             marked(anatomy),
-            round_trips(anatomy),
+            trips,
+            trips_off,
             Entry::plus_minus(anatomy.work_us, Unit::Time),
             anatomy.lack_of_fit.map_or(Entry::NOTHING, misfit),
             Entry::Several(counts.map(Entry::count).into(), ", "),
@@ -82,7 +85,9 @@ fn flush_table(members: &[&Anatomy]) -> Table {
     let columns = [
         ("mode", true),
         ("round trips\nper commit", false),
+        ("sys", false),
         ("flushes\nper commit", false),
+        ("sys", false),
         ("counted\non disk", false),
         ("work", false),
         ("both\nraised", true),
@@ -90,10 +95,13 @@ fn flush_table(members: &[&Anatomy]) -> Table {
     ];
     with_peers(&columns, members, |anatomy| {
         let sums: Vec<Entry> = anatomy.adds.iter().map(sum_short).collect();
+        let ([trips, trips_off], [flushes, flushes_off]) = (round_trips(anatomy), flushes(anatomy));
         vec![
             marked(anatomy),
-            round_trips(anatomy),
-            flushes(anatomy),
+            trips,
+            trips_off,
+            flushes,
+            flushes_off,
             counted(anatomy),
             Entry::plus_minus(anatomy.work_us, Unit::Time),
             match sums.is_empty() {
@@ -193,25 +201,22 @@ fn misfit(lack: LackOfFit) -> Entry {
     Entry::Several(vec![residual, share], " ")
 }
 
-/// `3.00 ±0.01 (sys 0.03)`, and whether it is a slope at all.
-fn slope(value: Option<Value>, systematic: Option<f64>, halves: Option<Halves>) -> Entry {
-    let Some(systematic) = value.and(systematic) else {
-        return Entry::plus_minus(value, Unit::Trips);
-    };
-    let beside = format!("(sys {})", trips(systematic));
-    let both = Entry::Several(
-        vec![Entry::plus_minus(value, Unit::Trips), beside.into()],
-        " ",
-    );
+/// `3.00 ±0.01` and what it may be off by all the same; marked where it is no slope at all.
+fn slope(value: Option<Value>, systematic: Option<f64>, halves: Option<Halves>) -> [Entry; 2] {
     let is_bent = halves.is_some_and(|halves| halves.shape == Some(Shape::Bent));
-    both.marked(is_bent, Mark::Bent)
+    let slope = Entry::plus_minus(value, Unit::Trips);
+    let systematic = value.and(systematic);
+    [
+        slope.marked(is_bent, Mark::Bent),
+        systematic.map_or(Entry::NOTHING, trips),
+    ]
 }
 
 fn trips(number: f64) -> Entry {
     Entry::number(Some(number), Unit::Trips)
 }
 
-fn round_trips(anatomy: &Anatomy) -> Entry {
+fn round_trips(anatomy: &Anatomy) -> [Entry; 2] {
     slope(
         anatomy.round_trips,
         anatomy.round_trips_systematic,
@@ -219,7 +224,7 @@ fn round_trips(anatomy: &Anatomy) -> Entry {
     )
 }
 
-fn flushes(anatomy: &Anatomy) -> Entry {
+fn flushes(anatomy: &Anatomy) -> [Entry; 2] {
     slope(
         anatomy.flushes,
         anatomy.flushes_systematic,
