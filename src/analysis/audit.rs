@@ -121,14 +121,6 @@ mod tests {
         assert_eq!(audit, expected);
     }
 
-    #[test]
-    fn nothing_is_lost_where_all_is_there() {
-        let told = outcomes(&[1, 2, 3], &[], &[]);
-        let audit = judge(&told, &told.acknowledged, Promised::All);
-        assert_eq!((audit.lost, audit.phantom, audit.holes), (0, 0, Some(0)));
-        assert_eq!(judge(&told, &[].into(), Promised::All).lost, 3);
-    }
-
     /// Transaction 1 was begun first and took long: 2 was there by its acknowledgement, but had not
     /// been begun after it.
     #[test]

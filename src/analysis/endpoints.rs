@@ -58,7 +58,7 @@ fn of_one(measurement: &Measurement, name: &str, per: Per) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::example::{Example, laddered};
+    use crate::analysis::example::{Example, kept};
     use crate::analysis::summarise;
     use crate::record::{EndpointFacts, Handshakes, counter};
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn whether_replicas_apply_is_not_told_by_counters_that_nobody_tried() {
-        let mut record = laddered();
+        let mut record = kept("group-replication-2017");
         let told = |record: &Record| {
             let cells = summarise(record).cells;
             let counted = cells.iter().filter(|cell| cell.applied_share.is_some());

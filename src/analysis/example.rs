@@ -2,8 +2,7 @@
 
 pub mod articles;
 mod disks;
-mod group_commit;
-mod ladder;
+mod kept;
 mod screen;
 
 use std::collections::BTreeMap;
@@ -20,8 +19,7 @@ use crate::study::{
 };
 
 pub use disks::{anatomy_points, flush, slow_at};
-pub use group_commit::group_commit;
-pub use ladder::{CLIMBER, laddered};
+pub use kept::kept;
 pub use screen::{ALONE, TOGETHER, screened};
 
 /// Whose distance a mode of the example waits for.

@@ -104,110 +104,96 @@ mod tests {
 
     use super::*;
     use crate::study::fault::Leaves;
-    use crate::study::{Ack, WaitPoint};
+    use crate::study::{Ack, Consistency, WaitPoint};
 
-    const STRICT: Durability = Durability::STRICT;
-    const LOOSE: Durability = Durability::LOOSE;
+    const TIMEOUT: Duration = Duration::from_secs(1);
 
-    fn cut(scope: Scope) -> Fault {
-        Fault::power_cut(Leaves::Nothing, scope)
-    }
-
-    /// With nodes in sites of these names, a letter each.
-    fn terms(mode: Mode, sites: &str, durability: Durability) -> Terms {
-        Terms {
-            mode,
-            sites: sites.chars().map(String::from).collect(),
-            durability,
-            has_binary_log: true,
-        }
-    }
-
-    fn is_given(mode: Mode, sites: &str, durability: Durability, fault: Fault) -> bool {
-        promise(&terms(mode, sites, durability), fault).is_given
-    }
-
-    #[test]
-    fn one_server_promises_what_it_flushes() {
-        let with = |flush_log, sync_binlog| Durability {
-            flush_log,
-            sync_binlog,
-        };
-        let given = |durability, fault| is_given(Mode::Single, "a", durability, fault);
-        assert!(given(STRICT, cut(Scope::Node)) && given(STRICT, Fault::KILL));
-        assert!(!given(LOOSE, cut(Scope::Node)) && given(LOOSE, Fault::KILL));
-        for durability in [with(1, 0), with(1, 100), with(2, 1), with(0, 1)] {
-            assert!(!given(durability, cut(Scope::Node)), "{durability:?}");
-        }
-        assert!(!given(with(0, 1), Fault::KILL));
-        let without_log = Terms {
-            has_binary_log: false,
-            ..terms(Mode::Single, "a", with(1, 0))
-        };
-        assert!(promise(&without_log, cut(Scope::Node)).is_given);
-        assert!(!given(STRICT, cut(Scope::All)), "nothing is built for it");
-    }
-
-    #[test]
-    fn a_source_promises_what_a_replica_elsewhere_has_received() {
-        let semisync = |wait_for| Mode::Semisync {
+    fn semisync(wait_for: u32) -> Mode {
+        Mode::Semisync {
             wait_for,
             wait_point: WaitPoint::AfterSync,
-            timeout: Duration::from_secs(1),
-        };
-        let given = |mode, sites| is_given(mode, sites, LOOSE, cut(Scope::Site));
-        assert!(!given(Mode::Async, "abc"));
-        assert!(given(semisync(1), "abc"));
-        assert!(
-            !given(semisync(1), "abca"),
-            "the fourth stands beside the first"
-        );
-        assert!(given(semisync(2), "abca"));
-        assert!(promise(&terms(semisync(1), "abc", LOOSE), cut(Scope::Site)).unless_alone);
+            timeout: TIMEOUT,
+        }
     }
 
-    #[test]
-    fn a_volume_promises_what_copies_beyond_one_site_hold() {
-        let quorum = |write_quorum| Mode::Quorum {
+    fn quorum(write_quorum: u32) -> Mode {
+        Mode::Quorum {
             copies: 6,
             write_quorum,
             ack: Ack::Write,
-        };
-        let of =
-            |mode, sites, durability| promise(&terms(mode, sites, durability), cut(Scope::Site));
-        assert!(of(quorum(3), "abcabc", STRICT).is_given);
-        assert!(!of(quorum(3), "abcabc", LOOSE).is_given);
-        let too_few = of(quorum(2), "abcabc", STRICT);
-        assert_eq!(
-            (too_few.is_given, too_few.reason),
-            (false, Reason::HeldInOneSite)
-        );
-        for when_short in [WhenShort::Block, WhenShort::Degrade] {
-            let mirror = Mode::Mirror {
-                ack: Ack::Write,
-                when_short,
-                timeout: Duration::from_secs(1),
-            };
-            let promise = of(mirror, "ab", STRICT);
-            let may_degrade = when_short == WhenShort::Degrade;
-            assert_eq!(
-                (promise.is_given, promise.unless_alone),
-                (true, may_degrade)
-            );
+        }
+    }
+
+    fn mirror(when_short: WhenShort) -> Mode {
+        Mode::Mirror {
+            ack: Ack::Write,
+            when_short,
+            timeout: TIMEOUT,
         }
     }
 
     #[test]
-    fn what_all_nodes_received_is_lost_with_all_of_them_only() {
-        let given = |durability, scope| is_given(Mode::Galera, "abc", durability, cut(scope));
-        assert!(given(STRICT, Scope::Node) && given(LOOSE, Scope::Node));
-        assert!(given(STRICT, Scope::All) && !given(LOOSE, Scope::All));
-        let consistency = crate::study::Consistency::Eventual;
-        let group = Mode::Group { consistency };
-        let promise = promise(&terms(group, "abc", STRICT), cut(Scope::Node));
-        assert_eq!(
-            (promise.is_given, promise.reason),
-            (false, Reason::NotBuilt)
-        );
+    fn each_mode_promises_what_its_fault_leaves() {
+        use Reason::*;
+        let cut = |scope| Fault::power_cut(Leaves::Nothing, scope);
+        let (node, site, all) = (cut(Scope::Node), cut(Scope::Site), cut(Scope::All));
+        let (single, galera, kill) = (Mode::Single, Mode::Galera, Fault::KILL);
+        let [block, degrade] = [WhenShort::Block, WhenShort::Degrade].map(mirror);
+        let consistency = Consistency::Eventual;
+        let given = [
+            HandedOver,
+            Flushed,
+            ReceivedElsewhere,
+            HeldByAllNodes,
+            HeldElsewhere,
+        ];
+        // Nodes' sites are a letter each; settings are flush_log and sync_binlog.
+        for (mode, sites, (flush_log, sync_binlog), fault, reason) in [
+            (single, "a", (1, 1), node, Flushed),
+            (single, "a", (2, 0), node, NotFlushed),
+            (single, "a", (1, 0), node, NotFlushed),
+            (single, "a", (1, 100), node, NotFlushed),
+            (single, "a", (2, 1), node, NotFlushed),
+            (single, "a", (1, 1), kill, HandedOver),
+            (single, "a", (2, 0), kill, HandedOver),
+            (single, "a", (0, 1), kill, NotHandedOver),
+            (single, "a", (1, 1), all, NotBuilt),
+            (Mode::Async, "abc", (2, 0), site, NotReceivedElsewhere),
+            (semisync(1), "abc", (2, 0), site, ReceivedElsewhere),
+            // The fourth stands beside the first.
+            (semisync(1), "abca", (2, 0), site, NotReceivedElsewhere),
+            (semisync(2), "abca", (2, 0), site, ReceivedElsewhere),
+            (quorum(3), "abcabc", (1, 1), site, HeldElsewhere),
+            (quorum(3), "abcabc", (2, 0), site, NotFlushed),
+            (quorum(2), "abcabc", (1, 1), site, HeldInOneSite),
+            (block, "ab", (1, 1), site, HeldElsewhere),
+            (degrade, "ab", (1, 1), site, HeldElsewhere),
+            (galera, "abc", (2, 0), node, HeldByAllNodes),
+            (galera, "abc", (1, 1), all, Flushed),
+            (galera, "abc", (2, 0), all, NotFlushed),
+            (Mode::Group { consistency }, "abc", (1, 1), node, NotBuilt),
+        ] {
+            let terms = Terms {
+                mode,
+                sites: sites.chars().map(String::from).collect(),
+                durability: Durability {
+                    flush_log,
+                    sync_binlog,
+                },
+                has_binary_log: true,
+            };
+            let expected = Promise {
+                is_given: given.contains(&reason),
+                unless_alone: mode == degrade || matches!(mode, Mode::Semisync { .. }),
+                reason,
+            };
+            assert_eq!(promise(&terms, fault), expected, "{terms:?} {fault:?}");
+            let has_binary_log = false;
+            let without_log = Terms {
+                has_binary_log,
+                ..terms
+            };
+            assert_eq!(without_log.flushes(), flush_log == 1);
+        }
     }
 }

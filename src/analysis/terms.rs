@@ -299,44 +299,34 @@ mod tests {
 
     #[test]
     fn each_mode_says_what_a_peer_holds() {
-        let group = |consistency| peer_at_ack(&spec(Mode::Group { consistency }));
-        assert_eq!(peer_at_ack(&spec(Mode::Single)), "–");
-        assert_eq!(peer_at_ack(&spec(Mode::Async)), "nothing");
-        assert_eq!(group(Consistency::Eventual), "memory of a majority");
-        assert_eq!(group(Consistency::After), "applied on all");
-        assert_eq!(peer_at_ack(&spec(Mode::Galera)), "memory of all");
-        assert_eq!(peer_at_ack(&semisync(1)), "relay log, unflushed");
-        assert_eq!(peer_at_ack(&semisync(2)), "relay log of two, unflushed");
-    }
-
-    #[test]
-    fn copies_hold_blocks() {
-        let when_short = crate::study::WhenShort::Block;
-        let timeout = Duration::from_secs(6);
+        let group = |consistency| spec(Mode::Group { consistency });
         let mirror = |ack| {
-            peer_at_ack(&spec(Mode::Mirror {
+            spec(Mode::Mirror {
                 ack,
-                when_short,
-                timeout,
-            }))
+                when_short: crate::study::WhenShort::Block,
+                timeout: Duration::from_secs(6),
+            })
         };
-        assert_eq!(mirror(Ack::Write), "every write, on disk if flushed");
-        assert_eq!(mirror(Ack::Flush), "every flushed write, on disk");
         let quorum = spec(Mode::Quorum {
             copies: 6,
             write_quorum: 4,
             ack: Ack::Write,
         });
-        assert_eq!(
-            peer_at_ack(&quorum),
-            "4 of 6: every write, on disk if flushed"
-        );
-        let settings = settings(&quorum);
-        let of = |name: &str| settings[name].as_str();
-        assert_eq!(
-            (of("copies"), of("write_quorum"), of("ack")),
-            ("6", "4", "write")
-        );
+        let written = "every write, on disk if flushed";
+        for (spec, held) in [
+            (spec(Mode::Single), "–"),
+            (spec(Mode::Async), "nothing"),
+            (group(Consistency::Eventual), "memory of a majority"),
+            (group(Consistency::After), "applied on all"),
+            (spec(Mode::Galera), "memory of all"),
+            (semisync(1), "relay log, unflushed"),
+            (semisync(2), "relay log of two, unflushed"),
+            (mirror(Ack::Write), written),
+            (mirror(Ack::Flush), "every flushed write, on disk"),
+            (quorum, &format!("4 of 6: {written}")),
+        ] {
+            assert_eq!(peer_at_ack(&spec), held);
+        }
     }
 
     #[test]

@@ -310,11 +310,25 @@ pub(crate) mod tests {
         summarize(series, terms).verdict
     }
 
-    /// A kept promise, but for this.
-    fn but_for(change: impl Fn(&mut Trial)) -> SeriesSummary {
-        let mut series = without_loss(STRICT, power_cut());
-        change(&mut series.trials[1]);
-        summarize(&series, &single(STRICT))
+    /// Of a single server's power cut without a loss, but for this.
+    fn but_for(durability: Durability, change: impl Fn(&mut Vec<Trial>)) -> SeriesSummary {
+        let mut series = without_loss(durability, power_cut());
+        change(&mut series.trials);
+        summarize(&series, &single(durability))
+    }
+
+    fn is_undecided(durability: Durability, why: &str, change: impl Fn(&mut Vec<Trial>)) {
+        let summary = but_for(durability, change);
+        let (lost, is_told) = (summary.lost, summary.missing.iter().any(|it| it == why));
+        assert_eq!((summary.verdict, lost), (Verdict::Undecided, 0), "{why}");
+        assert!(is_told, "{why}: {:?}", summary.missing);
+    }
+
+    /// With these numbers of commits lost, of refusals to start and of phantoms.
+    fn is_broken(counts: [usize; 3], durability: Durability, change: impl Fn(&mut Vec<Trial>)) {
+        let summary = but_for(durability, change);
+        let found = [summary.lost, summary.no_start, summary.phantom];
+        assert_eq!((summary.verdict, found), (Verdict::Broken, counts));
     }
 
     #[test]
@@ -335,187 +349,104 @@ pub(crate) mod tests {
 
     #[test]
     fn what_was_promised_is_kept_or_broken() {
-        let (strict, loose) = (single(STRICT), single(LOOSE));
-        let broken = Verdict::Broken;
-        assert_eq!(verdict(&lossy(STRICT, power_cut()), &strict), broken);
-        assert_eq!(verdict(&lossy(LOOSE, Fault::KILL), &loose), broken);
-        let none_lost = without_loss(STRICT, power_cut());
-        assert_eq!(verdict(&none_lost, &strict), Verdict::Kept);
-        let none_lost = without_loss(LOOSE, power_cut());
-        assert_eq!(verdict(&none_lost, &loose), Verdict::NoneLostNoPromise);
-        let apart = but_for(|trial| trial.logged = Some([701].into()));
-        assert_eq!(apart.verdict, broken);
+        assert_eq!(but_for(STRICT, |_| ()).verdict, Verdict::Kept);
+        let loose = but_for(LOOSE, |_| ());
+        assert_eq!(loose.verdict, Verdict::NoneLostNoPromise);
+        let killed = verdict(&lossy(LOOSE, Fault::KILL), &single(LOOSE));
+        assert_eq!(killed, Verdict::Broken);
+        let lossy = lossy(STRICT, power_cut()).trials;
+        is_broken([2, 0, 0], STRICT, |trials| *trials = lossy.clone());
+        // Few trials show a loss as well.
+        is_broken([2, 0, 0], STRICT, |trials| *trials = lossy[..1].into());
+        is_broken([0; 3], STRICT, |trials| {
+            trials[1].logged = Some([701].into());
+        });
+        // A server that refuses its data, and phantoms: no settings allow them.
+        is_broken([600, 1, 0], LOOSE, |trials| {
+            trials[1].present.clear();
+            trials[1].refused = Some("a page is corrupted".to_owned());
+        });
+        is_broken([0, 0, 1], LOOSE, |trials| {
+            trials[0].present.insert(9_999);
+        });
+        is_broken([0, 0, 1], LOOSE, |trials| trials[1].vanished = [7].into());
     }
 
     /// "0 of n" says no more than this.
     #[test]
     fn none_of_n_has_its_bound() {
-        let bound = but_for(|_| ()).loss_share_max.expect("none was lost");
+        let bound = but_for(STRICT, |_| ()).loss_share_max.expect("none lost");
         assert!((bound - (1.0 - 0.05_f64.sqrt())).abs() < 1e-12, "{bound}");
         assert!((share_max(20).unwrap() - 0.1391).abs() < 1e-4);
         assert_eq!(share_max(0), None);
     }
 
     #[test]
-    fn a_series_without_a_trial_or_an_acknowledgement_is_undecided() {
-        let mut series = without_loss(STRICT, power_cut());
-        series.trials.clear();
-        let none = summarize(&series, &single(STRICT));
-        assert_eq!(none.verdict, Verdict::Undecided);
-        assert_eq!(none.missing, ["no trial came to its end"]);
-        series.trials = vec![Trial {
-            bite: Some(bitten()),
-            ..Trial::default()
-        }];
-        let none = summarize(&series, &single(STRICT));
-        assert_eq!(none.verdict, Verdict::Undecided);
-        assert_eq!(none.missing, ["nothing was acknowledged"]);
-        let loose = summarize(&series, &single(LOOSE));
-        assert_eq!(loose.verdict, Verdict::Undecided, "nor without a promise");
+    fn what_is_not_known_leaves_a_promise_undecided() {
+        is_undecided(STRICT, "no trial came to its end", Vec::clear);
+        for durability in [STRICT, LOOSE] {
+            is_undecided(durability, "nothing was acknowledged", |trials| {
+                let bite = Some(bitten());
+                let nothing = Trial::default();
+                *trials = vec![Trial { bite, ..nothing }];
+            });
+            // 120 s on a busy host, a full image, a failed spawn: the server is not to blame.
+            let why = "in 1 of 2 trials nothing could be read";
+            is_undecided(durability, why, |trials| {
+                trials[1].present.clear();
+                trials[1].logged = None;
+                trials[1].unread = Some("no connection after 120 s".to_owned());
+            });
+        }
+        let why = "600 were acknowledged, of at least 1000";
+        is_undecided(STRICT, why, |trials| trials.truncate(1));
+        let why = "nothing was on its way when the fault came";
+        is_undecided(STRICT, why, |trials| {
+            let all = trials.iter_mut();
+            all.for_each(|trial| trial.outcomes.unanswered.clear());
+        });
+        let why = "in 1 of 2 trials the binary log could not be read";
+        is_undecided(STRICT, why, |trials| {
+            trials[1].logged = None;
+            trials[1].log_unread = Some("it is encrypted".to_owned());
+        });
+        // The reader of older records skipped what was compressed, and did not say so.
+        is_broken([0; 3], STRICT, |trials| {
+            trials[1].logged = Some([].into());
+        });
+        let why = "in 1 of 2 trials table and binary log disagree, and it was not recorded \
+                   whether the log was in a form that was read";
+        is_undecided(STRICT, why, |trials| {
+            trials[1].logged = Some([].into());
+            trials[1].bite = None;
+        });
     }
 
     #[test]
     fn a_series_whose_fault_did_not_bite_is_undecided() {
-        let bites = [
-            Bite {
-                servers_ended: 0,
-                ..bitten()
-            },
-            Bite {
-                links_silent: Some(false),
-                ..bitten()
-            },
-            Bite {
-                links_silent: None,
-                ..bitten()
-            },
-            Bite {
-                disks_frozen: 0,
-                ..bitten()
-            },
-            Bite {
-                disks: 0,
-                disks_frozen: 0,
-                ..bitten()
-            },
+        let changes: [fn(&mut Bite); 5] = [
+            |bite| bite.servers_ended = 0,
+            |bite| bite.links_silent = Some(false),
+            |bite| bite.links_silent = None,
+            |bite| bite.disks_frozen = 0,
+            |bite| (bite.disks, bite.disks_frozen) = (0, 0),
         ];
-        for bite in bites {
-            let summary = but_for(|trial| trial.bite = Some(bite));
-            assert_eq!(summary.verdict, Verdict::Undecided, "{bite:?}");
-            let text = "in 1 of 2 trials the fault was not seen to befall all that it was meant to";
-            assert_eq!(summary.missing, [text]);
+        for change in changes {
+            let why = "in 1 of 2 trials the fault was not seen to befall all that it was meant to";
+            is_undecided(STRICT, why, |trials| {
+                change(trials[1].bite.as_mut().unwrap());
+            });
         }
+        let why =
+            "in 1 of 2 trials it was not recorded whether the fault befell what it was meant to";
+        is_undecided(STRICT, why, |trials| trials[1].bite = None);
         let of_server = Bite {
             disks: 0,
             disks_frozen: 0,
             links_silent: None,
             ..bitten()
         };
-        assert!(
-            has_bitten(&of_server, Fault::KILL),
-            "a SIGKILL has no more to bite"
-        );
-        let old = but_for(|trial| trial.bite = None);
-        assert_eq!(old.verdict, Verdict::Undecided, "an older record");
-    }
-
-    #[test]
-    fn too_few_acknowledged_or_none_in_flight_is_undecided() {
-        let mut few = without_loss(STRICT, power_cut());
-        few.trials.pop();
-        let few = summarize(&few, &single(STRICT));
-        assert_eq!(few.verdict, Verdict::Undecided);
-        assert_eq!(few.missing, ["600 were acknowledged, of at least 1000"]);
-        let mut quiet = without_loss(STRICT, power_cut());
-        quiet
-            .trials
-            .iter_mut()
-            .for_each(|trial| trial.outcomes.unanswered.clear());
-        let quiet = summarize(&quiet, &single(STRICT));
-        assert_eq!(quiet.verdict, Verdict::Undecided);
-        assert_eq!(
-            quiet.missing,
-            ["nothing was on its way when the fault came"]
-        );
-        let lost = lossy(STRICT, power_cut());
-        let few_and_lost = Series {
-            trials: vec![lost.trials[0].clone()],
-            ..lost
-        };
-        assert_eq!(verdict(&few_and_lost, &single(STRICT)), Verdict::Broken);
-    }
-
-    /// 120 s on a busy host, a full image, a failed spawn: the server is not to blame.
-    #[test]
-    fn a_breakdown_of_the_lab_is_no_loss() {
-        for durability in [STRICT, LOOSE] {
-            let mut series = without_loss(durability, power_cut());
-            let trial = &mut series.trials[1];
-            trial.present.clear();
-            trial.logged = None;
-            trial.unread = Some("could not start: no connection after 120 s".to_owned());
-            let summary = summarize(&series, &single(durability));
-            assert_eq!(summary.verdict, Verdict::Undecided);
-            assert_eq!(
-                (summary.acknowledged, summary.lost, summary.no_start),
-                (600, 0, 0)
-            );
-            assert!(summary.missing[0].contains("in 1 of 2 trials nothing could be read"));
-        }
-    }
-
-    #[test]
-    fn a_server_that_refuses_its_data_has_broken_its_promise() {
-        let mut series = without_loss(LOOSE, power_cut());
-        series.trials[1].present.clear();
-        series.trials[1].logged = None;
-        series.trials[1].refused = Some("a page is corrupted".to_owned());
-        let summary = summarize(&series, &single(LOOSE));
-        assert_eq!((summary.no_start, summary.lost), (1, 600));
-        assert_eq!(summary.refusals, ["a page is corrupted"]);
-        assert_eq!(summary.verdict, Verdict::Broken);
-    }
-
-    #[test]
-    fn a_phantom_is_allowed_to_nobody() {
-        let mut sent_by_nobody = without_loss(LOOSE, power_cut());
-        sent_by_nobody.trials[0].present.insert(9_999);
-        let mut gone = without_loss(LOOSE, power_cut());
-        gone.trials[1].vanished = [7].into();
-        for series in [sent_by_nobody, gone] {
-            let summary = summarize(&series, &single(LOOSE));
-            assert_eq!((summary.phantom, summary.verdict), (1, Verdict::Broken));
-        }
-    }
-
-    #[test]
-    fn a_binary_log_that_cannot_be_read_leaves_a_promise_undecided() {
-        let unread = but_for(|trial| {
-            trial.logged = None;
-            trial.log_unread = Some("it is encrypted".to_owned());
-        });
-        assert_eq!(unread.verdict, Verdict::Undecided);
-        let missing = ["in 1 of 2 trials the binary log could not be read"];
-        assert_eq!(
-            (unread.only_in_table, unread.missing),
-            (Some(0), missing.map(Into::into).into())
-        );
-    }
-
-    /// Their reader skipped what was compressed, and did not say so.
-    #[test]
-    fn an_older_record_does_not_tell_whether_its_log_was_read() {
-        let mut series = without_loss(STRICT, power_cut());
-        series.trials[1].logged = Some(BTreeSet::new());
-        assert_eq!(verdict(&series, &single(STRICT)), Verdict::Broken);
-        series.trials[1].bite = None;
-        let old = summarize(&series, &single(STRICT));
-        assert_eq!(old.verdict, Verdict::Undecided);
-        assert!(
-            old.missing
-                .last()
-                .is_some_and(|why| why.contains("a form that was read"))
-        );
+        assert!(has_bitten(&of_server, Fault::KILL), "nothing more to bite");
     }
 
     /// A source, or a mirror's head, may fall back sooner than any assumption says.
@@ -555,24 +486,5 @@ pub(crate) mod tests {
             assert_eq!(with(None, 0), Verdict::Undecided, "not recorded");
             assert_eq!(with(None, 600), Verdict::Undecided, "nor with a loss");
         }
-    }
-
-    #[test]
-    fn a_cluster_promises_to_outlive_one_node_whatever_it_flushes() {
-        let all = Fault::power_cut(Leaves::Nothing, Scope::All);
-        let verdict = |series: Series| {
-            let unread = |trial: Trial| Trial {
-                logged: None,
-                ..trial
-            };
-            let trials = series.trials.into_iter().map(unread).collect();
-            let terms = terms(Mode::Galera, "abc", series.durability);
-            verdict(&Series { trials, ..series }, &terms)
-        };
-        assert_eq!(verdict(without_loss(LOOSE, power_cut())), Verdict::Kept);
-        assert_eq!(verdict(lossy(LOOSE, power_cut())), Verdict::Broken);
-        assert_eq!(verdict(lossy(LOOSE, all)), Verdict::LostNoPromise);
-        assert_eq!(verdict(lossy(STRICT, all)), Verdict::Broken);
-        assert_eq!(verdict(without_loss(STRICT, all)), Verdict::Kept);
     }
 }

@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use comfy_table::{Table, presets};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
@@ -30,13 +31,25 @@ use crate::run::Rig;
 use crate::study::{Mode, Study, written};
 
 /// What `up` was asked for.
+#[derive(Args)]
 pub struct UpOptions {
-    pub mode: String,
-    pub server: Option<String>,
-    pub rtt: String,
-    pub nodes: Option<u32>,
-    pub tls: bool,
-    pub my_cnf: Option<PathBuf>,
+    /// single, async, semisync, group, group-multi, galera, mirror or quorum
+    mode: String,
+    /// Server of the catalogue; by default the first that can do the mode
+    #[arg(long)]
+    server: Option<String>,
+    /// Round-trip time between the sites
+    #[arg(long, default_value = "0.25ms", allow_hyphen_values = true)]
+    rtt: String,
+    /// Number of nodes
+    #[arg(long)]
+    nodes: Option<u32>,
+    /// TLS on every connection
+    #[arg(long)]
+    tls: bool,
+    /// The user's own server settings
+    #[arg(long, value_name = "FILE")]
+    my_cnf: Option<PathBuf>,
 }
 
 /// What is kept in the run folder while a detached lab is up.

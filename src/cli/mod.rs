@@ -83,25 +83,7 @@ enum Verb {
     /// Tell what this machine can and cannot do
     Check,
     /// Start a detached lab that ends only by `acklab down`
-    Up {
-        /// single, async, semisync, group, group-multi, galera, mirror or quorum
-        mode: String,
-        /// Server of the catalogue; by default the first that can do the mode
-        #[arg(long)]
-        server: Option<String>,
-        /// Round-trip time between the sites
-        #[arg(long, default_value = "0.25ms", allow_hyphen_values = true)]
-        rtt: String,
-        /// Number of nodes
-        #[arg(long)]
-        nodes: Option<u32>,
-        /// TLS on every connection
-        #[arg(long)]
-        tls: bool,
-        /// The user's own server settings
-        #[arg(long, value_name = "FILE")]
-        my_cnf: Option<PathBuf>,
-    },
+    Up(detached::UpOptions),
     /// Run a program inside a node of the detached lab, or in `client`
     Exec {
         /// a, b, c…, or client
@@ -193,21 +175,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             action: Some(ServersAction::Add { file, name }),
         } => servers::add(&file, &name),
         Verb::Check => check::check(),
-        Verb::Up {
-            mode,
-            server,
-            rtt,
-            nodes,
-            tls,
-            my_cnf,
-        } => detached::up(&detached::UpOptions {
-            mode,
-            server,
-            rtt,
-            nodes,
-            tls,
-            my_cnf,
-        }),
+        Verb::Up(options) => detached::up(&options),
         Verb::Exec { node, command } => detached::exec(&node, &command),
         Verb::Sql { node, sql } => detached::sql(&node, &sql),
         Verb::Status => detached::status(),

@@ -244,86 +244,65 @@ mod tests {
     use super::*;
     use crate::study::Study;
 
-    fn asked() -> PowerCutOptions {
-        PowerCutOptions {
-            server: "mysql".to_owned(),
-            mode: "single".to_owned(),
-            copies: None,
-            write_quorum: None,
-            ack: None,
-            rtt: "2ms".to_owned(),
-            cuts: 3,
-            flush_log: None,
-            sync_binlog: None,
-            fault: None,
-            cut: "torn-512".to_owned(),
-            seed: 7,
-            record: None,
-            format: "text".to_owned(),
-        }
+    #[derive(clap::Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        asked: PowerCutOptions,
+    }
+
+    /// As these words ask.
+    fn asked(words: &str) -> PowerCutOptions {
+        let all = format!("power-cut --cut torn-512 --seed 7 {words}");
+        <CommandLine as clap::Parser>::parse_from(all.split_whitespace()).asked
+    }
+
+    fn study(asked: &PowerCutOptions) -> Study {
+        written::sample(&asked.study_text())
+    }
+
+    fn faults(words: &str) -> Result<Vec<Fault>> {
+        let asked = asked(words);
+        let study = study(&asked);
+        asked.faults(&study.modes[0], &study.sites)
     }
 
     #[test]
-    fn both_ends_of_the_scale_and_both_faults_unless_one_is_chosen() {
-        let cut = Fault::power_cut(Leaves::Torn(512), Scope::Node);
-        assert_eq!(
-            asked().durabilities(),
-            [Durability::LOOSE, Durability::STRICT]
-        );
-        let faults = |asked: &PowerCutOptions| {
-            let study = study(asked);
-            asked.faults(&study.modes[0], &study.sites)
-        };
-        assert_eq!(faults(&asked()).unwrap(), [cut, Fault::KILL]);
-        let chosen = PowerCutOptions {
-            sync_binlog: Some(0),
-            fault: Some("power-cut".to_owned()),
-            ..asked()
-        };
+    fn both_ends_of_the_scale_and_all_faults_of_the_mode_unless_one_is_chosen() {
+        let of = |scope| Fault::power_cut(Leaves::Torn(512), scope);
+        let [node, site, all] = [Scope::Node, Scope::Site, Scope::All].map(of);
+        let cluster = "--server mariadb --mode galera";
+        for (words, expected) in [
+            ("", &[node, Fault::KILL][..]),
+            ("--fault power-cut", &[node]),
+            ("--mode quorum", &[site]),
+            ("--mode quorum --fault kill", &[Fault::KILL]),
+            (cluster, &[node, all]),
+            (&format!("{cluster} --fault cluster-loss"), &[all]),
+            (&format!("{cluster} --fault node-loss"), &[node]),
+        ] {
+            assert_eq!(faults(words).unwrap(), expected, "{words}");
+        }
+        for (words, allowed) in [
+            ("--mode quorum --fault power-cut", "kill or site-loss"),
+            (
+                &format!("{cluster} --fault kill"),
+                "node-loss or cluster-loss",
+            ),
+            (
+                &format!("{cluster} --fault site-loss"),
+                "node-loss or cluster-loss",
+            ),
+        ] {
+            let mistake = faults(words).unwrap_err().to_string();
+            assert!(mistake.contains(allowed), "{words}: {mistake}");
+        }
+        let durabilities = asked("").durabilities();
+        assert_eq!(durabilities, [Durability::LOOSE, Durability::STRICT]);
         let durability = Durability {
             flush_log: 1,
             sync_binlog: 0,
         };
-        assert_eq!(chosen.durabilities(), [durability]);
-        assert_eq!(faults(&chosen).unwrap(), [cut]);
-        let copied = |write_quorum, fault: Option<&str>| {
-            faults(&PowerCutOptions {
-                mode: "quorum".to_owned(),
-                write_quorum: Some(write_quorum),
-                fault: fault.map(str::to_owned),
-                ..asked()
-            })
-        };
-        let loss = Fault::power_cut(Leaves::Torn(512), Scope::Site);
-        assert_eq!(copied(4, None).unwrap(), [loss]);
-        assert_eq!(copied(4, Some("kill")).unwrap(), [Fault::KILL]);
-        let mistake = copied(4, Some("power-cut")).unwrap_err().to_string();
-        assert!(mistake.contains("kill or site-loss"), "{mistake}");
-    }
-
-    #[test]
-    fn a_cluster_loses_a_node_or_all_unless_one_is_chosen() {
-        let leaves = Leaves::Torn(512);
-        let of = |scope| Fault::power_cut(leaves, scope);
-        let (one, all) = (of(Scope::Node), of(Scope::All));
-        let faults = |fault: Option<&str>| {
-            let asked = PowerCutOptions {
-                server: "mariadb".to_owned(),
-                mode: "galera".to_owned(),
-                fault: fault.map(str::to_owned),
-                ..asked()
-            };
-            let study = study(&asked);
-            assert_eq!((study.modes.len(), study.modes[0].nodes), (2, 3));
-            asked.faults(&study.modes[0], &study.sites)
-        };
-        assert_eq!(faults(None).unwrap(), [one, all]);
-        assert_eq!(faults(Some("cluster-loss")).unwrap(), [all]);
-        assert_eq!(faults(Some("node-loss")).unwrap(), [one]);
-        for other in ["kill", "site-loss"] {
-            let mistake = faults(Some(other)).unwrap_err().to_string();
-            assert!(mistake.contains("node-loss or cluster-loss"), "{mistake}");
-        }
+        assert_eq!(asked("--sync-binlog 0").durabilities(), [durability]);
     }
 
     #[test]
@@ -347,13 +326,9 @@ mod tests {
         assert_eq!(code(vec![doubtful, lossy(strict, cut)]), BROKEN);
     }
 
-    fn study(asked: &PowerCutOptions) -> Study {
-        written::sample(&asked.study_text())
-    }
-
     #[test]
     fn each_pair_of_settings_has_a_server_on_a_disk_of_its_own() {
-        let study = study(&asked());
+        let study = study(&asked(""));
         let labs = crate::plan::labs(&study);
         assert_eq!((labs.len(), study.seed), (2, 7));
         assert!(study.images.is_some());

@@ -188,33 +188,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_becomes_lines() {
-        let label = "mysql semisync".to_owned();
-        let ready = Event::EndpointReady {
-            label: label.clone(),
-            after: Duration::from_millis(1_250),
-            database: "d".to_owned(),
-        };
-        let shown = line(&ready);
-        assert_eq!(
-            shown.as_deref(),
-            Some("mysql semisync ready in 1.2 s, in its database d")
-        );
-        assert_eq!(
-            line(&Event::LoadingTables).as_deref(),
-            Some("loading tables")
-        );
-        assert_eq!(line(&Event::MadeAgain { round: 1, cell: 0 }), None);
-        let fault = Step::Fault {
-            label,
-            fault: "power cut".to_owned(),
-            number: 2,
-            of: 20,
-        };
-        assert_eq!(step_line(&fault), "mysql semisync: power cut 2/20");
-    }
-
-    #[test]
     fn times_are_told_in_minutes() {
         let shown = [59, 60, 754].map(|s| minutes_and_seconds(Duration::from_secs(s)));
         assert_eq!(shown, ["59 s", "1 min 0 s", "12 min 34 s"]);

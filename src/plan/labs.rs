@@ -42,7 +42,7 @@ impl LabPlan {
 pub fn labs(study: &Study) -> Vec<LabPlan> {
     let mut labs: Vec<LabPlan> = Vec::new();
     for (index, spec) in study.modes.iter().enumerate() {
-        match labs.iter_mut().find(|lab| can_serve(study, lab, spec)) {
+        match labs.iter_mut().find(|lab| can_serve(study, lab, index)) {
             Some(lab) => {
                 lab.modes.push(index);
                 lab.nodes = lab.nodes.max(spec.nodes);
@@ -54,20 +54,20 @@ pub fn labs(study: &Study) -> Vec<LabPlan> {
     labs
 }
 
-fn can_serve(study: &Study, lab: &LabPlan, spec: &ModeSpec) -> bool {
+fn can_serve(study: &Study, lab: &LabPlan, index: usize) -> bool {
+    let spec = &study.modes[index];
     if let Some(varied) = &spec.varied {
         // Its servers are given its variables for the length of its block.
         let is_its_origin = |mode: &usize| study.modes[*mode].label == varied.of;
         return lab.modes.iter().any(is_its_origin);
     }
-    let is_alike = lab.server == spec.server
-        && lab.family == spec.mode.family()
-        && lab.binary_log == spec.binary_log
-        && lab.appliers == spec.appliers
-        && lab.memory_bytes == spec.memory_bytes
-        && lab.tls == study.has_tls(spec)
-        && lab.variables == spec.variables
-        && lab.node_variables == spec.node_variables;
+    let own = LabPlan {
+        name: lab.name.clone(),
+        modes: lab.modes.clone(),
+        nodes: lab.nodes,
+        ..lab_for(study, index)
+    };
+    let is_alike = own == *lab;
     let serves = |mode: &usize| study.modes[*mode].mode == spec.mode;
     is_alike
         && match lab.family {

@@ -231,11 +231,6 @@ impl fmt::Display for Entry {
 mod tests {
     use super::*;
 
-    fn value(value: f64, low: f64, high: f64) -> Value {
-        let (low, high) = (Some(low), Some(high));
-        Value { value, low, high }
-    }
-
     #[test]
     fn no_interval_is_said_in_words() {
         let mut estimate = Estimate {
@@ -256,18 +251,6 @@ mod tests {
         estimate.low = None;
         let without = ["752 no interval", "752 no interval", "752 ±?"];
         assert_eq!(told(estimate), without);
-    }
-
-    #[test]
-    fn an_interval_shares_its_unit() {
-        let told = |value| Quantity::plus_minus(value, Unit::Time).to_string();
-        assert_eq!(told(value(1300.0, 1280.0, 1310.0)), "1.30 ±0.02 ms");
-        assert_eq!(told(value(310.0, 307.5, 311.0)), "310 ±2.50 µs");
-        let alone = Value {
-            low: None,
-            ..value(310.0, 0.0, 0.0)
-        };
-        assert_eq!(told(alone), "310 µs no interval");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::analysis::example::{Example, group_commit, laddered, screened, unequal};
+use crate::analysis::example::{Example, kept, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{Flag, Iteration, counter};
+use crate::record::{Flag, counter};
 use crate::study::{Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
@@ -56,7 +56,7 @@ fn texts_fit_and_lines_of_csv_end_as_rfc_4180_has_it() {
     for record in [
         Example::default().record(),
         record_on_disks(),
-        group_commit(),
+        kept("group-commit"),
     ] {
         check_width(&render(&summarise(&record), Format::Text));
     }
@@ -133,17 +133,6 @@ fn record_on_disks() -> Record {
 }
 
 #[test]
-fn text_of_a_run_on_disks() {
-    let text = render(&summarise(&record_on_disks()), Format::Text);
-    check_width(&text);
-    // All groups look alike: one, and the anatomy.
-    let second = text.match_indices("update_index, 1 connection").nth(1);
-    let anatomy = text.find("Anatomy of a commit").unwrap();
-    let first = &text[..second.unwrap().0];
-    insta::assert_snapshot!(format!("{first}…\n\n{}", &text[anatomy..]));
-}
-
-#[test]
 fn markdown_of_an_anatomy_with_one_slow_site() {
     use crate::analysis::example::{equal, slow_at};
     let mut example = Example::anatomy();
@@ -156,30 +145,13 @@ fn markdown_of_an_anatomy_with_one_slow_site() {
 
 #[test]
 fn text_of_published_figures_that_nobody_can_judge() {
-    let mut record = group_commit();
+    let mut record = kept("group-commit");
     record.header.study.article = Some("clouds-2015".into());
     let text = render(&summarise(&record), Format::Text);
     check_width(&text);
     let from = text.find("commits/s against connections").unwrap();
     let text = &text[from..text.find("How to read").unwrap()];
     insta::assert_snapshot!(&text[text.find("The article").unwrap()..]);
-}
-
-/// What is said of an article whose study has these cells.
-fn text_of_article(key: &str, cells: &[crate::analysis::summary::CellSummary]) -> String {
-    let mut summary = example();
-    let material = crate::analysis::claims::Material {
-        cells,
-        series: &[],
-        effects: &[],
-        is_quick: false,
-    };
-    let asked = crate::study::articles::article(key).unwrap();
-    let (article, claims) = crate::analysis::claims::judge(&asked, &material);
-    (summary.article, summary.claims) = (Some(article), claims);
-    let text = page::text(&article::blocks(&summary));
-    check_width(&text);
-    text
 }
 
 /// Rates that replicas cannot follow, a price, dips, and a window of its own.
@@ -217,37 +189,6 @@ fn text_of_what_only_some_cells_have() {
     let text = render(&summarise(&record), Format::Text);
     check_width(&text);
     insta::assert_snapshot!(text);
-}
-
-#[test]
-fn csv_knows_no_article() {
-    let mut record = group_commit();
-    let with = render(&summarise(&record), Format::Csv);
-    record.header.study.article = None;
-    assert_eq!(render(&summarise(&record), Format::Csv), with);
-}
-
-#[test]
-fn text_of_mysqlslap_and_of_four_connections() {
-    let example = Example {
-        connections: vec![4],
-        distances: vec![crate::analysis::example::equal(0.25)],
-        ..Example::default()
-    };
-    let mut record = example.record();
-    for measurement in &mut record.measurements {
-        let iteration = Iteration {
-            seconds: 1.5,
-            connect_seconds: 0.03,
-            queries: 1000,
-        };
-        measurement.iterations = vec![iteration; 3];
-    }
-    let text = render(&summarise(&record), Format::Text);
-    check_width(&text);
-    let from = text.find("update_index, 4").unwrap();
-    let to = text.find("How to read").unwrap();
-    insta::assert_snapshot!(&text[from..to]);
 }
 
 #[test]
@@ -294,13 +235,6 @@ fn text_of_one_round_of_a_screening_design() {
     assert!(!text.contains("Effects on"), "{text}");
 }
 
-#[test]
-fn json_of_a_screening_design() {
-    let json = render(&summarise(&screened(8)), Format::Json);
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    insta::assert_snapshot!(serde_json::to_string_pretty(&json["effects"]).unwrap());
-}
-
 /// The example's record as a file.
 fn stored(folder: &std::path::Path, record: &Record) -> std::path::PathBuf {
     let path = folder.join("example.acklab");
@@ -309,16 +243,6 @@ fn stored(folder: &std::path::Path, record: &Record) -> std::path::PathBuf {
         store.append(measurement).unwrap();
     }
     path
-}
-
-#[test]
-fn a_stored_record_prints_the_same_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let again = Record::open(&stored(folder.path(), &partial_record())).unwrap();
-    for (_, format) in Format::ALL {
-        let one = render(&summarise(&partial_record()), format);
-        assert_eq!(one, render(&summarise(&again), format));
-    }
 }
 
 const RECORD_DOC: &str = include_str!("../../docs/record.md");
@@ -378,15 +302,15 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
 #[test]
 fn every_key_of_the_json_is_documented() {
     let mut found = std::collections::BTreeSet::new();
-    let mut with_figures = group_commit();
+    let mut with_figures = kept("group-commit");
     with_figures.header.study.article = Some("clouds-2015".into());
     for record in [
         partial_record(),
         record_on_disks(),
-        group_commit(),
+        kept("group-commit"),
         with_figures,
         screened(8),
-        laddered(),
+        kept("group-replication-2017"),
     ] {
         let json = serde_json::to_value(summarise(&record)).unwrap();
         keys(&json, &mut found);
@@ -398,55 +322,6 @@ fn every_key_of_the_json_is_documented() {
             "not in docs/record.md: {key}"
         );
     }
-}
-
-#[test]
-fn offered_rates_have_columns_where_there_are_some() {
-    let csv = |record: &Record| render(&summarise(record), Format::Csv);
-    assert!(!csv(&Example::default().record()).contains("offered_per_s"));
-    let csv = csv(&laddered());
-    let titles = csv.lines().next().unwrap();
-    assert!(
-        titles.contains(",offered_per_s,applied_share_median,"),
-        "{titles}"
-    );
-    let rung = csv.lines().find(|line| line.contains("at 2000/s"));
-    assert!(rung.unwrap().contains(",2000,0."), "{rung:?}");
-    assert!(rung.unwrap().contains(",grows,"), "{rung:?}");
-}
-
-#[test]
-fn a_front_has_a_column_where_there_is_one() {
-    let mut record = Example::default().record();
-    let csv = |record: &Record| render(&summarise(record), Format::Csv);
-    assert!(!csv(&record).contains("front"));
-    let fronted = record.measurements.iter_mut().filter(|m| m.cell == 1);
-    fronted.for_each(|m| m.cpu.front_us = Some(37.0 * m.commits as f64));
-    let summary = summarise(&record);
-    let front = |cell: usize| summary.cells[cell].cpu_us_per_commit.front;
-    assert_eq!((front(0), front(1).map(f64::round)), (None, Some(37.0)));
-    let text = render(&summary, Format::Text);
-    check_width(&text);
-    assert!(text.contains("front") && text.contains("37.0 µs"), "{text}");
-    let titles = csv(&record);
-    assert!(titles.starts_with("id,") && titles.contains(",cpu_us_per_commit_front,"));
-}
-
-#[test]
-fn a_lag_that_was_waited_for_in_vain_is_told_as_no_less() {
-    let mut record = Example::default().record();
-    let text = |record: &Record| render(&summarise(record), Format::Text);
-    assert!(!text(&record).contains('≥'));
-    let limit_ms = 1e3 * record.header.study.measure.as_secs_f64().min(2.0);
-    let lags = record.measurements.iter_mut().flat_map(|m| &mut m.lag);
-    lags.for_each(|lag| lag.lag_ms = vec![1.0, limit_ms]);
-    let text = text(&record);
-    check_width(&text);
-    assert!(
-        text.contains("≥1.00 s") || text.contains("≥2.00 s"),
-        "{text}"
-    );
-    assert!(text.contains("\n≥ before a lag:"), "{text}");
 }
 
 #[test]
@@ -488,16 +363,4 @@ fn a_baseline_is_called_by_its_mode_where_that_tells_which_row_it_is() {
     }
     let text = render(&summary, Format::Text);
     assert!(text.contains("vs mysql single"), "{text}");
-}
-
-#[test]
-fn what_was_published_stands_alone_where_nothing_was_measured() {
-    use crate::analysis::example::articles::innodb_cluster;
-    let mut cells = innodb_cluster();
-    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
-    assert!(!text.contains("read, published"), "{text}");
-    cells.retain(|cell| cell.workload != "mysqlslap read");
-    let text = text_of_article("gmo-innodb-cluster-2022", &cells);
-    assert!(text.contains("\n  read, published"), "{text}");
-    assert!(text.contains("\n    published"), "{text}");
 }

@@ -339,28 +339,4 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= page::WIDTH));
         insta::assert_snapshot!(text);
     }
-
-    #[test]
-    fn json_of_a_trial_has_every_count() {
-        let text = render(&example(), Format::Json);
-        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let first = &json["series"][0];
-        assert_eq!(
-            (&first["flush_log"], &first["lost"]),
-            (&2.into(), &2.into())
-        );
-        let verdicts = json["series"].as_array().unwrap().iter();
-        let verdicts: Vec<_> = verdicts.map(|summary| summary["verdict"].clone()).collect();
-        let expected = [
-            "lost-no-promise",
-            "kept",
-            "kept",
-            "broken",
-            "none-lost-no-promise",
-            "undecided",
-        ];
-        assert_eq!(verdicts, expected);
-        assert_eq!(json["series"][1]["fault"]["cause"], "kill");
-        assert_eq!(first["promise"]["reason"], "not-flushed");
-    }
 }

@@ -363,24 +363,10 @@ mod tests {
 
     #[test]
     fn drivers_share_the_connections_and_mysqlslap_has_one_for_all() {
-        let sysbench = Workload::Sysbench {
-            load: SysbenchLoad::UpdateIndex,
-            tables: 1,
-            table_size: 100,
-            prepared: true,
-        };
+        let sysbench = Workload::default();
         assert_eq!(dealt(&sysbench, 50), [(1, 17), (1, 17), (1, 16)]);
         assert_eq!(dealt(&sysbench, 2), [(1, 1), (1, 1)]);
-        let mysqlslap = Workload::Mysqlslap {
-            load: MysqlslapLoad::Write,
-            int_cols: 1,
-            char_cols: 1,
-            autoincrement: true,
-            write_number: 100,
-            number_of_queries: 100,
-            iterations: 1,
-            catch_up: false,
-        };
+        let mysqlslap = Workload::mysqlslap(MysqlslapLoad::Write);
         assert_eq!(dealt(&mysqlslap, 50), [(3, 50)]);
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Cell, Outcome, Schedule, Turn, plan};
 use crate::record::Flag;
 use crate::record::store::Record;
-use crate::study::{MysqlslapLoad, Study, Workload, written};
+use crate::study::{Study, written};
 use scripted::{Recorder, Script, Scripted, TRIALS, Trouble};
 
 /// One mode at two distances, once, with a power cut after it.
@@ -167,17 +167,10 @@ fn a_measurement_is_a_row_of_steps() {
 
 #[test]
 fn each_iteration_of_mysqlslap_has_its_reload_before_it() {
-    let mut study = small();
-    study.sweeps[0].workloads = vec![Workload::Mysqlslap {
-        load: MysqlslapLoad::Write,
-        int_cols: 1,
-        char_cols: 1,
-        autoincrement: true,
-        write_number: 100,
-        number_of_queries: 100,
-        iterations: 2,
-        catch_up: true,
-    }];
+    let own = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\niterations = 2\n\
+               catch_up = true\n[[sweep]]";
+    let text = SMALL.replace("[[sweep]]", own);
+    let study = written::sample(&text.replace("update_index", "w"));
     let ran = run(&study, Script::default());
     ran.outcome.as_ref().unwrap();
     let steps = between(&ran.target.steps(), "begin watch", "set distances");
@@ -375,7 +368,7 @@ fn progress_is_told_step_by_step_and_second_by_second() {
     assert_eq!((seconds, kept), (6, 6));
 }
 
-fn at_rate(rate: fn(u32, usize) -> f64) -> Script {
+fn at_rate(rate: fn(u32) -> f64) -> Script {
     Script {
         rate: Some(rate),
         ..Script::default()
@@ -422,7 +415,7 @@ fn a_schedule_may_look_back_and_its_cells_join_the_record() {
     order.1.plan.cells.truncate(1);
     order.1.plan.rounds = vec![vec![0]];
     let mut climb = Climb(order.1.plan.cells.clone());
-    let rate = |connections: u32, _| f64::from(connections.min(4)) * 100.0;
+    let rate = |connections: u32| f64::from(connections.min(4)) * 100.0;
     let ran = run_as(&mut climb, &order, at_rate(rate));
     ran.outcome.as_ref().unwrap();
     let record = ran.record();
@@ -434,33 +427,4 @@ fn a_schedule_may_look_back_and_its_cells_join_the_record() {
     // One step was foreseen, the others were told when they came.
     let added = ran.count(|event| matches!(event, Event::StepsAdded(steps) if steps.len() == 1));
     assert_eq!(added, 4);
-}
-
-/// Its only cell round by round, until two rounds agree to a tenth.
-struct UntilAlike(Vec<Cell>);
-
-impl Schedule for UntilAlike {
-    fn cells(&self) -> &[Cell] {
-        &self.0
-    }
-
-    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
-        let is_alike = match so_far {
-            [.., a, b] => (a.commits_per_s / b.commits_per_s - 1.0).abs() < 0.1,
-            _ => false,
-        };
-        let round = u32::try_from(so_far.len()).unwrap() + 1;
-        (!is_alike).then_some(Turn { round, cell: 0 })
-    }
-}
-
-#[test]
-fn a_schedule_may_go_on_until_it_knows_enough() {
-    let order = order(&small());
-    let mut schedule = UntilAlike(order.1.plan.cells.clone());
-    let rate = |_: u32, load: usize| [100.0, 150.0, 190.0, 195.0, 1.0][load];
-    let ran = run_as(&mut schedule, &order, at_rate(rate));
-    ran.outcome.as_ref().unwrap();
-    assert_eq!(ran.measured(), [(1, 0), (2, 0), (3, 0), (4, 0)]);
-    assert_eq!(ran.taken("begin round"), 4);
 }

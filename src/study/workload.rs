@@ -110,12 +110,7 @@ pub enum Workload {
 impl Default for Workload {
     /// sysbench's `oltp_update_index` with its own defaults.
     fn default() -> Workload {
-        Workload::Sysbench {
-            load: SysbenchLoad::UpdateIndex,
-            tables: 1,
-            table_size: 10_000,
-            prepared: true,
-        }
+        Workload::sysbench(SysbenchLoad::UpdateIndex)
     }
 }
 
@@ -170,6 +165,31 @@ impl MysqlslapLoad {
 }
 
 impl Workload {
+    /// sysbench's load with its own defaults.
+    pub fn sysbench(load: SysbenchLoad) -> Workload {
+        Workload::Sysbench {
+            load,
+            tables: 1,
+            table_size: 10_000,
+            prepared: true,
+        }
+    }
+
+    /// mysqlslap's load with its own defaults, but for a number of queries (it has none) and a
+    /// primary key, which `key` and `update` cannot do without, nor can a group.
+    pub fn mysqlslap(load: MysqlslapLoad) -> Workload {
+        Workload::Mysqlslap {
+            load,
+            int_cols: 1,
+            char_cols: 1,
+            autoincrement: true,
+            write_number: 100,
+            number_of_queries: 1_000,
+            iterations: 1,
+            catch_up: false,
+        }
+    }
+
     /// The name that tables print: `update_index`, `mysqlslap update`, or the user's own.
     pub fn label(&self) -> String {
         match self {

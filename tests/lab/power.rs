@@ -16,14 +16,16 @@ use crate::ground::{Ground, PATIENCE, on_ground, with_lab};
 
 static RECORDS: AtomicU32 = AtomicU32::new(0);
 
-/// What slow modes take until 1,000 commits are acknowledged.
-const SLOW_CUTS: &str = "8";
-
 /// How often each server is ended in each way, unless `ACKLAB_CUTS` says more.
 const CUTS: &str = "3";
+/// A cluster, of which each node takes over the others' state after each trial.
+const CLUSTER_CUTS: &str = "2";
 
-fn cuts() -> String {
-    std::env::var("ACKLAB_CUTS").unwrap_or_else(|_| CUTS.to_owned())
+/// Near enough for a slow mode to acknowledge 1,000 commits in so few trials.
+const NEAR: [&str; 2] = ["--rtt", "0.1ms"];
+
+fn cuts(otherwise: &str) -> String {
+    std::env::var("ACKLAB_CUTS").unwrap_or_else(|_| otherwise.to_owned())
 }
 
 /// The rows of a trial, by settings and fault.
@@ -31,7 +33,7 @@ struct Trial(Value);
 
 impl Trial {
     fn run(ground: &Ground, more: &[&str]) -> Trial {
-        Trial::of(ground, &cuts(), more)
+        Trial::of(ground, &cuts(CUTS), more)
     }
 
     /// Each trial is kept, and the record tells the same.
@@ -71,7 +73,7 @@ fn commits_left(server: &str) {
                 count("lost"),
                 count("recovered"),
             );
-            assert_eq!(count("trials").to_string(), cuts());
+            assert_eq!(count("trials").to_string(), cuts(CUTS));
             assert!(count("acknowledged") > 100);
             assert_eq!(count("phantom"), 0);
             // Only what was not flushed before the client was told can be lost.
@@ -212,7 +214,7 @@ fn lab_power_images_without_room_are_refused() {
 /// The rows of a trial in which the writer's site is lost.
 fn site_losses(ground: &Ground, mode: &[&str]) -> Value {
     let strict = ["--flush-log", "1", "--sync-binlog", "1"];
-    let trial = Trial::of(ground, SLOW_CUTS, &[mode, &strict].concat());
+    let trial = Trial::run(ground, &[mode, &strict, &NEAR].concat());
     let series = trial.0["series"][0].clone();
     let count = |what: &str| series[what].as_u64().expect("a count");
     eprintln!(
@@ -259,8 +261,8 @@ fn lab_power_source_lost_under_semisync_takes_nothing_acknowledged_and_under_asy
     on_ground("lost sources", |ground| {
         let loose = ["--flush-log", "2", "--sync-binlog", "0"];
         for (mode, is_kept) in [("semisync", true), ("async", false)] {
-            let words = [&["--mode", mode][..], &loose].concat();
-            let trial = Trial::of(ground, SLOW_CUTS, &words);
+            let words = [&["--mode", mode][..], &loose, &NEAR].concat();
+            let trial = Trial::run(ground, &words);
             let series = &trial.0["series"][0];
             let count = |what: &str| series[what].as_u64().expect("a count");
             eprintln!(
@@ -303,7 +305,14 @@ fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush(
     on_ground("lost nodes and clusters", |ground| {
         let mode = ["--server", "mariadb", "--mode", "galera"];
         let loose = ["--flush-log", "2", "--sync-binlog", "0"];
-        let trial = Trial::of(ground, SLOW_CUTS, &[mode, loose].concat());
+        let run = |words: &[&str]| {
+            Trial::of(
+                ground,
+                &cuts(CLUSTER_CUTS),
+                &[&mode[..], &NEAR, words].concat(),
+            )
+        };
+        let trial = run(&loose);
         let (one, lost) = cluster_series(&trial, "node");
         assert_eq!((&one["verdict"], lost), (&"kept".into(), 0), "{one:#}");
         let (all, lost) = cluster_series(&trial, "all");
@@ -311,8 +320,7 @@ fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush(
         assert_eq!(all["verdict"], "lost-no-promise", "{all:#}");
         let strict = ["--flush-log", "1", "--sync-binlog", "1"];
         let chosen = ["--fault", "cluster-loss"];
-        let words = [&mode[..], &strict, &chosen].concat();
-        let trial = Trial::of(ground, SLOW_CUTS, &words);
+        let trial = run(&[&strict[..], &chosen].concat());
         let (all, lost) = cluster_series(&trial, "all");
         assert_eq!((&all["verdict"], lost), (&"kept".into(), 0), "{all:#}");
     });

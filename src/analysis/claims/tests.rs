@@ -7,7 +7,7 @@ use super::select::Points;
 use super::verdict::within;
 use super::{Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
-use crate::analysis::example::{Example, articles as examples, group_commit};
+use crate::analysis::example::{Example, articles as examples};
 use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
 use crate::analysis::summary::{CellSummary, ModeSeries};
@@ -235,9 +235,6 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     let clouds = verdicts("clouds-2015", &examples::clouds());
     assert_eq!(clouds[..6], [holds, holds, holds, open, holds, holds]);
     assert_eq!(clouds[6..], [lacks; 3]);
-    let commits = summarise(&group_commit()).claims;
-    let commits: Vec<Verdict> = commits.iter().map(|claim| claim.verdict).collect();
-    assert_eq!(commits, [holds, holds, open, open]);
 }
 
 #[test]

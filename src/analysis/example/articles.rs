@@ -304,12 +304,8 @@ pub fn clouds() -> Vec<CellSummary> {
     let is_far = |cell: &CellSummary| {
         cell.client_site == "b" && cell.connections == 16 && cell.rtt_us_asked == Some(2_150.0)
     };
-    set(
-        &mut cells,
-        ("local volume", "reads"),
-        is_far,
-        reach(7_500.0),
-    );
+    let reads = ("local volume", "reads");
+    set(&mut cells, reads, is_far, reach(7_500.0));
     for (disks, rate) in [
         ("3000 IOPS, 450 Mbit/s", 3_000.0),
         ("10000 IOPS, 450 Mbit/s", 3_400.0),

@@ -1,9 +1,9 @@
 //! What stands beside a cell's load: what servers do without it, and handshakes.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What a server and its disk still did after the load, and what they do else: medians over rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AfterLoad {
     pub node: String,
     /// From the end of the load, or from when replicas had caught up.
@@ -22,7 +22,7 @@ pub struct AfterLoad {
 }
 
 /// What a server and its emulated disk do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Doing {
     /// CPU seconds of the server each second.
     pub cpu_s_per_s: Option<f64>,
@@ -35,7 +35,7 @@ pub struct Doing {
 }
 
 /// TCP handshakes with one server, over all rounds together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HandshakeSummary {
     pub node: String,
     pub min: f64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::cell::FlagCount;
 use super::estimate::Value;
@@ -10,7 +10,7 @@ use crate::plan::Point;
 
 /// What a mode's commit consists of:
 /// `latency = work + round trips · RTT + flushes · flush time asked`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Anatomy {
     pub label: String,
     pub server: String,
@@ -64,7 +64,7 @@ pub struct Anatomy {
 
 /// Where both distance and flush time were raised: the latency got, and the sum of what each of
 /// them adds alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Adds {
     pub distances: String,
     pub disks: String,
@@ -79,7 +79,7 @@ pub struct Adds {
 }
 
 /// What a difference from the sum says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sum {
     /// The interval lies within 5 % of the sum.
@@ -93,7 +93,7 @@ pub enum Sum {
 }
 
 /// How far the medians stray from the line.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LackOfFit {
     /// Largest distance of a median, averaged over rounds, from the line.
     pub residual_us_max: f64,
@@ -105,7 +105,7 @@ pub struct LackOfFit {
 }
 
 /// Slopes of a line's near half and of its far half: the middle point of an odd number is in both.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Halves {
     pub near: Value,
     pub far: Value,
@@ -116,7 +116,7 @@ pub struct Halves {
 }
 
 /// What the halves say of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// The interval of the difference lies within 0.05 of zero.
@@ -128,7 +128,7 @@ pub enum Shape {
 }
 
 /// Flushes of the writer's disk in the windows of all points of the flush line, over commits.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Counted {
     /// What one commit more adds to the count.
     pub per_commit: Value,
@@ -140,7 +140,7 @@ pub struct Counted {
 }
 
 /// Where a delay that was got comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// What the load's own packets and flushes waited.
@@ -151,8 +151,8 @@ pub enum Source {
 }
 
 /// Whom a commit waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub enum WaitsFor {
     Nobody,
     Nearest,
@@ -171,47 +171,20 @@ pub enum WaitsFor {
     Undecided,
 }
 
-impl WaitsFor {
-    const WORDS: [(WaitsFor, &'static str); 7] = [
-        (WaitsFor::Nobody, "nobody"),
-        (WaitsFor::Nearest, "nearest"),
-        (WaitsFor::Farthest, "farthest"),
-        (WaitsFor::Each, "each"),
-        (WaitsFor::Ring, "ring"),
-        (WaitsFor::OrderAndFarthest, "order-and-farthest"),
-        (WaitsFor::Undecided, "undecided"),
-    ];
-    const KTH: &'static str = "nearest-";
-    const SITE: &'static str = "site ";
-}
-
 impl From<WaitsFor> for String {
     fn from(whom: WaitsFor) -> String {
-        let word = |of: &WaitsFor| {
-            let mut words = WaitsFor::WORDS.iter();
-            words.find(|(one, _)| one == of).map(|(_, word)| *word)
+        let word = match whom {
+            WaitsFor::Nobody => "nobody",
+            WaitsFor::Nearest => "nearest",
+            WaitsFor::Kth(k) => return format!("nearest-{k}"),
+            WaitsFor::Farthest => "farthest",
+            WaitsFor::Site(site) => return format!("site {site}"),
+            WaitsFor::Each => "each",
+            WaitsFor::Ring => "ring",
+            WaitsFor::OrderAndFarthest => "order-and-farthest",
+            WaitsFor::Undecided => "undecided",
         };
-        match &whom {
-            WaitsFor::Kth(k) => format!("{}{k}", WaitsFor::KTH),
-            WaitsFor::Site(site) => format!("{}{site}", WaitsFor::SITE),
-            plain => word(plain).unwrap_or_default().to_owned(),
-        }
-    }
-}
-
-impl From<String> for WaitsFor {
-    /// Of words that are none of ours nothing is known: undecided.
-    fn from(word: String) -> WaitsFor {
-        let mut words = WaitsFor::WORDS.into_iter();
-        let plain = words.find(|(_, one)| *one == word).map(|(whom, _)| whom);
-        let kth = word
-            .strip_prefix(WaitsFor::KTH)
-            .and_then(|k| k.parse().ok());
-        let site = word.strip_prefix(WaitsFor::SITE).map(str::to_owned);
-        plain
-            .or(kth.map(WaitsFor::Kth))
-            .or(site.map(WaitsFor::Site))
-            .unwrap_or(WaitsFor::Undecided)
+        word.to_owned()
     }
 }
 
@@ -220,15 +193,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_a_commit_waits_for_is_one_word_and_comes_back_from_it() {
-        let plain = WaitsFor::WORDS.map(|(whom, _)| whom);
-        let others = [WaitsFor::Kth(2), WaitsFor::Site("nearest".into())];
-        for whom in plain.into_iter().chain(others) {
-            let word = serde_json::to_string(&whom).unwrap();
-            assert_eq!(serde_json::from_str::<WaitsFor>(&word).unwrap(), whom);
-        }
-        let word = String::from(WaitsFor::Site("b".into()));
-        assert_eq!(word, "site b");
-        assert_eq!(String::from(WaitsFor::Kth(2)), "nearest-2");
+    fn whom_a_commit_waits_for_is_one_word() {
+        let word = |whom: WaitsFor| serde_json::to_value(whom).unwrap();
+        assert_eq!(word(WaitsFor::Farthest), "farthest");
+        assert_eq!(word(WaitsFor::OrderAndFarthest), "order-and-farthest");
+        assert_eq!(word(WaitsFor::Kth(2)), "nearest-2");
+        assert_eq!(word(WaitsFor::Site("nearest".into())), "site nearest");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::after::{AfterLoad, HandshakeSummary};
 use super::dips::Dips;
@@ -13,7 +13,7 @@ use crate::record::Flag;
 use crate::record::server_errors::ServerErrors;
 
 /// What a figure "per commit" is divided by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
     /// Transactions that changed a row.
@@ -24,7 +24,7 @@ pub enum Per {
 }
 
 /// One cell over all its rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CellSummary {
     pub id: String,
     /// The row's name in tables.
@@ -40,7 +40,7 @@ pub struct CellSummary {
     pub workload: String,
     pub connections: u32,
     /// Transactions offered each second over all connections; absent in a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<u32>,
     /// What tables call the distances.
     pub distances: String,
@@ -49,7 +49,7 @@ pub struct CellSummary {
     /// Length of the measured window as asked.
     pub measure_s: f64,
     /// How long servers and disks were to be watched after the load; absent where they were not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub watch_after_s: Option<f64>,
     /// Between sites; absent where the pairs of sites were asked to differ.
     pub rtt_us_asked: Option<f64>,
@@ -72,10 +72,10 @@ pub struct CellSummary {
     pub applied_per_s: Option<Estimate>,
     /// What that replica changed in the window over what the writer changed, by the servers' own
     /// counters; absent where there is none, and where they do not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_share: Option<Estimate>,
     /// Whether it keeps up, as far as can be told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_state: Option<LagState>,
     /// Standard deviation of the rates of single seconds over their mean; absent with fewer than
     /// eight seconds after the warm-up.
@@ -108,7 +108,7 @@ pub struct CellSummary {
     /// Of the processes that are the disks.
     pub disk_cpu_us_per_commit: ByRole,
     /// Share of the window in which the writer's disk had a request under way, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_busy_share: Option<f64>,
     /// Seconds over all rounds for which a mirrored volume was without its copy.
     pub degraded_s: Option<f64>,
@@ -125,14 +125,14 @@ pub struct CellSummary {
     /// The part of `run_s` spent connecting, 0 to 1.
     pub connect_share: Option<f64>,
     /// What each node did after the load, the writer's first; absent where nobody watched.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after_load: Vec<AfterLoad>,
     /// Round trips to what the client connects to; absent in a lab whose study does not ask.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handshakes_us: Vec<HandshakeSummary>,
     /// Of an endpoint's writer, as the whole server counts: median over rounds. `None` of a counter
     /// that does not count there. Absent in a lab.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters_per_commit: BTreeMap<String, Option<f64>>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
@@ -144,13 +144,11 @@ pub struct CellSummary {
     #[serde(skip)]
     pub point: Point,
     /// What each round came to, of all figures that have an interval, and of latency.
-    #[serde(default)]
     pub by_round: ByRound,
 }
 
 /// Figures of single rounds, by the round's number; without those rounds that have none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ByRound {
     pub throughput_per_s: BTreeMap<u32, f64>,
     pub applied_per_s: BTreeMap<u32, f64>,
@@ -166,7 +164,7 @@ pub struct ByRound {
 }
 
 /// Round-trip time between two sites: median over rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairOfSites {
     pub from_site: String,
     pub to_site: String,
@@ -175,7 +173,7 @@ pub struct PairOfSites {
 }
 
 /// Percentiles over all rounds together; absent with fewer than ten samples beyond.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Percentiles {
     pub p50: Option<f64>,
     pub p95: Option<f64>,
@@ -186,7 +184,7 @@ pub struct Percentiles {
 }
 
 /// Of single values.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Extremes {
     pub mean: f64,
     pub min: f64,
@@ -195,7 +193,7 @@ pub struct Extremes {
 }
 
 /// Medians over rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CpuPerCommit {
     pub writer: Option<f64>,
     pub replicas: Vec<ReplicaCpu>,
@@ -207,14 +205,14 @@ pub struct CpuPerCommit {
 }
 
 /// One replica's share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReplicaCpu {
     pub node: String,
     pub cpu_us: f64,
 }
 
 /// Medians over rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Traffic {
     /// Between client and servers, both directions.
     pub client: Option<f64>,
@@ -223,7 +221,7 @@ pub struct Traffic {
 }
 
 /// Of emulated disks, medians over rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ByRole {
     pub writer: Option<f64>,
     /// Mean of the replicas' disks, or of the copies of the writer's volume.
@@ -231,7 +229,7 @@ pub struct ByRole {
 }
 
 /// In how many rounds a doubt arose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FlagCount {
     pub flag: Flag,
     pub rounds: u32,

@@ -1,39 +1,37 @@
 //! What published articles claimed, and what became of it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::estimate::Value;
 
 /// An article whose question a study asks again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Article {
     /// What studies call it.
     pub key: String,
     pub title: String,
     /// What it ran on, what it was loaded with, and what its figures are.
     pub servers: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     pub measure: String,
     /// To be shown, never to be compared.
     pub figures: Vec<PublishedFigure>,
     /// The article's own tables, with what was measured here.
-    #[serde(default)]
     pub tables: Vec<Grid>,
     /// What it could not see, from the measurements made here. Whole sentences.
-    #[serde(default)]
     pub unseen: Vec<String>,
 }
 
 /// A figure of another machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedFigure {
     pub name: String,
     pub value: String,
 }
 
 /// One claim and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
     /// In the article's words, or nearly so.
     pub claim: String,
@@ -45,7 +43,7 @@ pub struct Claim {
 }
 
 /// What a repeat says of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     Confirmed,
@@ -59,7 +57,7 @@ pub enum Verdict {
 }
 
 /// A figure that a claim is judged by, with the range that its intervals allow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     pub what: String,
     /// `commits per round trip`, or `times`.
@@ -70,7 +68,7 @@ pub struct Figure {
 }
 
 /// A table of figures of one unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grid {
     pub title: String,
     /// `s`, `commits/s`…; what the ends of a range are, if they are no interval.
@@ -80,7 +78,7 @@ pub struct Grid {
 }
 
 /// One row; where both were given, the published one stands below the one measured here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GridRow {
     pub name: String,
     /// Of another machine, shown and never compared: what the article's figures are called.
@@ -88,6 +86,6 @@ pub struct GridRow {
     /// One for each column.
     pub figures: Vec<Option<Value>>,
     /// What the figures leave to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

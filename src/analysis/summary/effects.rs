@@ -1,13 +1,13 @@
 //! What each variable of a screening design does.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::cell::Per;
 use super::estimate::Estimate;
 use crate::plan::Point;
 
 /// One screening design at one point of the other axes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Effects {
     /// Of the mode that is varied.
     pub label: String,
@@ -32,7 +32,7 @@ pub struct Effects {
 }
 
 /// A variable and its two levels, as asked and as the writer had them in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Factor {
     pub letter: String,
     pub name: String,
@@ -43,7 +43,7 @@ pub struct Factor {
 }
 
 /// An effect on throughput.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Effect {
     /// Letters of its factors: `a`, or `ab` of an interaction.
     pub of: String,

@@ -1,10 +1,10 @@
 //! A figure over rounds, with its interval.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A median over rounds, with an interval that holds the true median in at least 93 of 100 studies
 /// (the tests of `interval` simulate it). Both ends are absent where no interval can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     pub median: f64,
     pub low: Option<f64>,
@@ -38,7 +38,7 @@ impl Estimate {
 }
 
 /// A fitted figure with its interval over rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Value {
     pub value: f64,
     pub low: Option<f64>,

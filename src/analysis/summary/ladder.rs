@@ -1,13 +1,13 @@
 //! Offered rates, and up to which of them replicas keep up.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::lag::LagState;
 use crate::plan::Point;
 
 /// The rungs of one mode, and how far up its replicas keep up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ladder {
     pub label: String,
     /// Without the rate.
@@ -29,7 +29,7 @@ pub struct Ladder {
 }
 
 /// One offered rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rung {
     pub offered_per_s: u32,
     pub committed_per_s: Option<Estimate>,
@@ -37,7 +37,7 @@ pub struct Rung {
 }
 
 /// How far up lag stays bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
     /// At all rates that are counted: the limit lies higher.

@@ -14,7 +14,7 @@ pub mod series;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::record::{EndpointFacts, Host, ServerFacts};
 
@@ -35,7 +35,7 @@ pub use series::{ModeSeries, Promise, Reason, SeriesSummary};
 pub use crate::plan::{Axis, Point, Rest};
 
 /// Everything that a report prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     pub study: String,
     pub title: String,
@@ -66,14 +66,14 @@ pub struct Summary {
     pub terms: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     pub remarks: Vec<String>,
     /// Servers that somebody else runs; absent in a study of labs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointFacts>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
     /// What each variable of a screening design does, alone and with others.
     pub effects: Vec<Effects>,
     /// Up to which offered rate replicas keep up; absent where no rate was offered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ladders: Vec<Ladder>,
     /// What was left of acknowledged commits when servers were ended, after the last round.
     pub series: Vec<ModeSeries>,
@@ -83,7 +83,7 @@ pub struct Summary {
 }
 
 /// One lab of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabSummary {
     pub family: String,
     /// Labels of the modes that it serves.
@@ -93,7 +93,7 @@ pub struct LabSummary {
 }
 
 /// A setting of the user's that the lab had to override.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overridden {
     pub name: String,
     pub given: String,

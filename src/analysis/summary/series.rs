@@ -1,11 +1,11 @@
 //! What became of acknowledged commits when servers were ended, and what was promised.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::study::fault::{Durability, Fault};
 
 /// What became of one mode's commits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModeSeries {
     pub label: String,
     pub server: String,
@@ -15,7 +15,7 @@ pub struct ModeSeries {
 }
 
 /// A series, judged. Counts of transactions, where nothing else is said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesSummary {
     #[serde(flatten)]
     pub durability: Durability,
@@ -69,7 +69,7 @@ pub struct SeriesSummary {
 }
 
 /// What came of a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     Kept,
@@ -96,7 +96,7 @@ impl Verdict {
 }
 
 /// Whether each acknowledged commit must be there after a fault, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Promise {
     pub is_given: bool,
     /// It holds only for as long as the server, or its volume, has not gone on alone.
@@ -105,7 +105,7 @@ pub struct Promise {
 }
 
 /// Why a promise is given, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     HandedOver,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::example::{Example, group_commit};
+use crate::analysis::example::{Example, kept};
 use crate::analysis::summarise;
 use crate::analysis::summary::CellSummary;
 use crate::record::Second;
@@ -141,14 +141,14 @@ fn lines_have_a_mark_for_each_cell_and_their_axes() {
         assert!(said.contains(&what), "{said:?}");
     }
     assert!(said.contains(&"mysql semisync"), "{said:?}");
-    let charts = of(&group_commit());
+    let charts = of(&kept("group-commit"));
     let svg = named(&charts, "connections-update_index-4-ms-disks-flush-0-ms");
-    let cells = summarise(&group_commit()).cells;
+    let cells = summarise(&kept("group-commit")).cells;
     let at_4_ms = cells.iter().filter(|cell| cell.distances == "4 ms").count();
     assert_eq!(elements(svg, "circle", "").len(), at_4_ms);
     let said = texts(svg);
     assert!(
-        said.contains(&"connections") && said.contains(&"64"),
+        said.contains(&"connections") && said.contains(&"16"),
         "{said:?}"
     );
 }
@@ -250,7 +250,7 @@ fn names_are_unique_and_the_ground_is_white() {
     for record in [
         Example::default().record(),
         Example::anatomy().record(),
-        group_commit(),
+        kept("group-commit"),
     ] {
         let charts = of(&record);
         assert!(charts.len() > 3);
@@ -308,8 +308,8 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     for chart in &lines {
         assert_eq!(elements(&chart.svg, "circle", "").len(), 18);
     }
-    let summary = with_twins(&group_commit(), watched);
-    let whole = lines::over_connections(&summarise(&group_commit())).len();
+    let summary = with_twins(&kept("group-commit"), watched);
+    let whole = lines::over_connections(&summarise(&kept("group-commit"))).len();
     assert_eq!(lines::over_connections(&summary).len(), 2 * whole);
 }
 

@@ -33,8 +33,8 @@ pub struct Script {
     pub late: Vec<bool>,
     /// Whether replicas are never level.
     pub is_behind: bool,
-    /// Commits per second of a number of connections, in each measurement of it.
-    pub rate: Option<fn(u32, usize) -> f64>,
+    /// Commits per second of a number of connections.
+    pub rate: Option<fn(u32) -> f64>,
     pub cannot_close: bool,
     /// All steps that were taken.
     pub steps: Vec<String>,
@@ -142,8 +142,8 @@ impl Target for Scripted {
     fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
         self.step(&format!("start load {}c round {round}", cell.connections))?;
         let mut script = self.0.borrow_mut();
-        let rate = script.rate.unwrap_or(|_, _| 100.0);
-        script.rate_now = rate(cell.connections, script.loads);
+        let rate = script.rate.unwrap_or(|_| 100.0);
+        script.rate_now = rate(cell.connections);
         script.is_load_running = true;
         script.loads += 1;
         script.marked = script.now;

@@ -139,14 +139,14 @@ fn layer(table: &Table<'_>, sites: &[String]) -> Layer {
 }
 
 fn given(table: &Table<'_>) -> Given {
-    let time = |key: &str| table.get(key).and_then(|node| delay(&node));
+    let time = |key: &str| table.read(key, delay);
     Given {
         read: time("read"),
         write: time("write"),
         flush: time("flush"),
-        iops: table.get("iops").and_then(|node| node.count(limits::IOPS)),
-        bandwidth_bytes_per_s: table.get("bandwidth").and_then(|node| bandwidth(&node)),
-        write_cache: table.get("write_cache").and_then(|node| node.flag()),
+        iops: table.read("iops", |node| node.count(limits::IOPS)),
+        bandwidth_bytes_per_s: table.read("bandwidth", bandwidth),
+        write_cache: table.read("write_cache", Node::flag),
     }
 }
 
@@ -209,14 +209,14 @@ fn bandwidth(node: &Node<'_>) -> Option<u64> {
 
 /// Where the images are kept, if any disk is emulated. To say so asks for emulated disks, too.
 pub fn images(table: &Table<'_>, is_emulated: bool) -> Option<Images> {
-    let Some(table) = table.get("images").and_then(|node| node.table()) else {
+    let Some(table) = table.read("images", Node::table) else {
         return is_emulated.then_some(Images {
             place: ImagePlace::Memory,
             bytes: whole_units(DEFAULT_IMAGE_BYTES),
         });
     };
-    let place = table.get("place").and_then(|node| place(&node));
-    let bytes = table.get("size").and_then(|node| size(&node));
+    let place = table.read("place", place);
+    let bytes = table.read("size", size);
     table.finish();
     Some(Images {
         place: place.unwrap_or(ImagePlace::Memory),

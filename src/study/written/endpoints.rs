@@ -70,11 +70,8 @@ fn endpoint(table: &Table<'_>, read_file: &ReadFile<'_>) -> EndpointSpec {
         }),
         replicas: replicas.unwrap_or_default(),
         tls: tls(table, read_file),
-        password_file: table
-            .get("password_file")
-            .and_then(|node| node.words())
-            .map(str::to_owned),
-        database: table.get("database").and_then(|node| database(&node)),
+        password_file: table.read("password_file", Node::words).map(str::to_owned),
+        database: table.read("database", database),
     }
 }
 

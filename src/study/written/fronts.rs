@@ -24,7 +24,7 @@ pub fn read(table: &Table<'_>) -> Vec<Option<Front>> {
 }
 
 fn proxies(table: &Table<'_>) -> Vec<Option<Proxy>> {
-    let given = table.get("front").and_then(|node| node.list());
+    let given = table.read("front", Node::list);
     let mut proxies: Vec<Option<Proxy>> = Vec::new();
     for node in given.unwrap_or_default() {
         let Some(proxy) = node.one_of(&FRONTS) else {

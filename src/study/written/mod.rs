@@ -54,7 +54,7 @@ fn study(
     read_file: &ReadFile<'_>,
 ) -> Study {
     let name = name(table, file);
-    let title = table.get("title").and_then(|node| node.words());
+    let title = table.read("title", Node::words);
     let title = title.unwrap_or(&name).to_owned();
     let sites = sites(table);
     let modes = modes(table, capabilities, &sites, read_file);
@@ -76,14 +76,12 @@ fn study(
     let mut study = Study {
         name,
         title,
-        article: table.get("article").and_then(|node| article(&node)),
+        article: table.read("article", article),
         seed: table
-            .get("seed")
-            .and_then(|node| node.whole(limits::SEED))
+            .read("seed", |node| node.whole(limits::SEED))
             .unwrap_or(7),
         rounds: table
-            .get("rounds")
-            .and_then(|node| node.count(limits::ROUNDS))
+            .read("rounds", |node| node.count(limits::ROUNDS))
             .unwrap_or(4),
         warmup: table.time("warmup", limits::WARMUP, Duration::from_millis(500)),
         measure: table.time("measure", limits::MEASURE, Duration::from_secs(2)),
@@ -92,9 +90,7 @@ fn study(
             true => modes.iter().all(has_tls),
             false => is_on(table, "tls"),
         },
-        my_cnf: table
-            .get("my_cnf")
-            .and_then(|node| my_cnf(&node, read_file)),
+        my_cnf: table.read("my_cnf", |node| my_cnf(node, read_file)),
         images,
         power_cuts: cuts,
         faults: vec![],
@@ -135,7 +131,7 @@ fn check_all_are_measured(table: &Table<'_>, study: &Study) {
 
 /// A flag that is off if it is not given.
 fn is_on(table: &Table<'_>, key: &str) -> bool {
-    let flag = table.get(key).and_then(|node| node.flag());
+    let flag = table.read(key, Node::flag);
     flag.unwrap_or(false)
 }
 
@@ -237,7 +233,7 @@ fn network(table: &Table<'_>) -> Network {
         loss: 0.0,
         rate_bits_per_s: None,
     };
-    let Some(table) = table.get("network").and_then(|node| node.table()) else {
+    let Some(table) = table.read("network", Node::table) else {
         return default;
     };
     let within = table.time("rtt_within_site", limits::RTT, default.rtt_within_site);
@@ -245,12 +241,9 @@ fn network(table: &Table<'_>) -> Network {
         rtt_within_site: within,
         jitter: table.time("jitter", limits::JITTER, default.jitter),
         loss: table
-            .get("loss")
-            .and_then(|node| node.share(limits::LOSS))
+            .read("loss", |node| node.share(limits::LOSS))
             .unwrap_or(0.0),
-        rate_bits_per_s: table
-            .get("rate")
-            .and_then(|node| node.rate(limits::RATE_BITS_PER_S)),
+        rate_bits_per_s: table.read("rate", |node| node.rate(limits::RATE_BITS_PER_S)),
     };
     table.finish();
     network
@@ -336,7 +329,7 @@ fn images(
 }
 
 fn own_workloads(table: &Table<'_>) -> BTreeMap<String, Option<super::Workload>> {
-    let table = table.get("workload").and_then(|node| node.table());
+    let table = table.read("workload", Node::table);
     let entries = table.map(|table| table.entries()).unwrap_or_default();
     let read = |(name, node): (&str, Node<'_>)| {
         let workload = node.table().and_then(|table| workloads::read(name, &table));

@@ -118,7 +118,7 @@ fn rows_of<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Vec<Row<'d>> {
         ),
         varied: None,
         endpoint: None,
-        tls: table.get("tls").and_then(|node| node.flag()),
+        tls: table.read("tls", Node::flag),
         price_usd_per_hour: table.get("price_usd_per_hour").and_then(price),
     };
     let given = label.as_ref().and_then(Node::words).map(str::trim);
@@ -186,7 +186,7 @@ fn kind(
 
 fn flag_for(table: &Table<'_>, key: &str, kind: Option<&str>, modes: &[&str]) -> bool {
     // `false` says nothing that is not so anyway, in any mode.
-    match table.get(key).and_then(|node| node.flag()) {
+    match table.read(key, Node::flag) {
         Some(true) => for_modes(table, key, kind, modes).is_some(),
         _ => false,
     }
@@ -313,7 +313,7 @@ pub(super) fn plain_name(name: &str, value: &Node<'_>) -> Option<String> {
 }
 
 fn node_variables(table: &Table<'_>, sites: &[String]) -> BTreeMap<String, Variables> {
-    let Some(of_sites) = table.get("node_variables").and_then(|node| node.table()) else {
+    let Some(of_sites) = table.read("node_variables", Node::table) else {
         return BTreeMap::new();
     };
     let names: Vec<&str> = sites.iter().map(String::as_str).collect();

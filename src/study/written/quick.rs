@@ -48,7 +48,7 @@ pub fn split(
 pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<Quick>> {
     let table = table.get("quick")?.table()?;
     let given = |key: &str, range, or: Duration| table.time(key, range, or);
-    let count = |key: &str, range| table.get(key).and_then(|node| node.count(range));
+    let count = |key: &str, range| table.read(key, |node| node.count(range));
     let quick = Quick {
         rounds: count("rounds", limits::ROUNDS).unwrap_or(study.rounds),
         warmup: given("warmup", limits::WARMUP, study.warmup),

@@ -142,6 +142,11 @@ impl<'d> Table<'d> {
         self.entries.get(name).map(|(_, node)| node.clone())
     }
 
+    /// What is read from the value of a key, if it was given.
+    pub fn read<T>(&self, name: &str, read: impl FnOnce(&Node<'d>) -> Option<T>) -> Option<T> {
+        self.get(name).and_then(|node| read(&node))
+    }
+
     /// As [`Table::get`], for another spelling of a key, which no message need name.
     pub fn get_alias(&self, name: &str) -> Option<Node<'d>> {
         self.aliases.borrow_mut().push(name.to_owned());

@@ -37,8 +37,8 @@ pub fn read(name: &str, table: &Table<'_>) -> Option<Workload> {
 /// A workload with all its defaults, by name: `update_index`, `mysqlslap update`.
 pub fn by_name(name: &str) -> Option<Workload> {
     match name.strip_prefix("mysqlslap ") {
-        Some(load) => mysqlslap_load(load).map(plain_mysqlslap),
-        None => sysbench_load(name).map(plain_sysbench),
+        Some(load) => mysqlslap_load(load).map(Workload::mysqlslap),
+        None => sysbench_load(name).map(Workload::sysbench),
     }
 }
 
@@ -76,26 +76,11 @@ fn load<T: Copy, const N: usize>(
 }
 
 fn count(table: &Table<'_>, key: &str, range: Range<u64>, default: u32) -> u32 {
-    table
-        .get(key)
-        .and_then(|node| node.count(range))
-        .unwrap_or(default)
+    table.read(key, |node| node.count(range)).unwrap_or(default)
 }
 
 fn flag(table: &Table<'_>, key: &str, default: bool) -> bool {
-    table
-        .get(key)
-        .and_then(|node| node.flag())
-        .unwrap_or(default)
-}
-
-fn plain_sysbench(load: SysbenchLoad) -> Workload {
-    Workload::Sysbench {
-        load,
-        tables: 1,
-        table_size: 10_000,
-        prepared: true,
-    }
+    table.read(key, Node::flag).unwrap_or(default)
 }
 
 fn sysbench(table: &Table<'_>) -> Option<Workload> {
@@ -111,21 +96,6 @@ fn sysbench(table: &Table<'_>) -> Option<Workload> {
         table_size,
         prepared,
     })
-}
-
-/// mysqlslap's own defaults, but for a number of queries (it has none) and a primary key, which
-/// `key` and `update` cannot do without, nor can a group.
-fn plain_mysqlslap(load: MysqlslapLoad) -> Workload {
-    Workload::Mysqlslap {
-        load,
-        int_cols: 1,
-        char_cols: 1,
-        autoincrement: true,
-        write_number: 100,
-        number_of_queries: 1_000,
-        iterations: 1,
-        catch_up: false,
-    }
 }
 
 fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
@@ -165,10 +135,7 @@ fn mysqlslap(table: &Table<'_>) -> Option<Workload> {
 }
 
 fn custom(name: &str, table: &Table<'_>) -> Option<Workload> {
-    let setup = table
-        .get("setup")
-        .and_then(|node| node.list())
-        .unwrap_or_default();
+    let setup = table.read("setup", Node::list).unwrap_or_default();
     let setup = setup
         .iter()
         .filter_map(Node::words)
@@ -189,10 +156,7 @@ fn custom(name: &str, table: &Table<'_>) -> Option<Workload> {
 }
 
 fn transaction(index: usize, table: &Table<'_>) -> Transaction {
-    let name = table
-        .get("name")
-        .and_then(|node| node.words())
-        .map(str::to_owned);
+    let name = table.read("name", Node::words).map(str::to_owned);
     let weight = count(table, "weight", WEIGHT, 1);
     let statements = table
         .need("statement", "at least one statement must be given")
@@ -219,10 +183,7 @@ fn statement(node: &Node<'_>) -> Option<Statement> {
     let table = node.table()?;
     let sql_node = table.need("sql", "a statement must be given");
     let sql = sql_node.as_ref().and_then(Node::words);
-    let given = table
-        .get("parameters")
-        .and_then(|node| node.list())
-        .unwrap_or_default();
+    let given = table.read("parameters", Node::list).unwrap_or_default();
     let parameters: Vec<_> = given.iter().filter_map(parameter).collect();
     table.finish();
     check_parameters(&sql_node?, sql?, given.len());

@@ -76,15 +76,11 @@ fn copies_are_told_in_labels() {
 }
 
 #[test]
-fn a_write_quorum_has_limits() {
+fn mistakes_about_copies_are_named() {
     let wrong = |lines| mistakes(&with_mode("mysql", "quorum", lines));
     assert_snapshot!(wrong("copies = 5\nwrite_quorum = 6"), @"study.toml:5: mode[1].write_quorum: given 6; must be from 1 to 5, the number of copies");
     assert_snapshot!(wrong("write_quorum = 0"), @"study.toml:4: mode[1].write_quorum: given 0; must be from 1 to 6, the number of copies");
     assert_snapshot!(wrong("write_quorum = \"four\""), @r#"study.toml:4: mode[1].write_quorum: given "four"; must be a whole number"#);
-}
-
-#[test]
-fn there_is_one_copy_on_each_node() {
     let wrong = |mode, lines| mistakes(&with_mode("mysql", mode, lines));
     assert_snapshot!(wrong("quorum", "copies = 6\nnodes = 3"), @"study.toml:4: mode[1].copies: given 6; must be at most 3, the number of nodes: each holds one copy");
     assert_snapshot!(wrong("quorum", "copies = 3\nnodes = 6"), @"study.toml:5: mode[1].nodes: given 6; must be 3, the number of copies: each node holds one");
@@ -93,10 +89,6 @@ fn there_is_one_copy_on_each_node() {
     assert_snapshot!(wrong("mirror", "nodes = 3"), @"study.toml:4: mode[1].nodes: given 3; must be 2");
     let lonely = format!("sites = [\"a\"]\n{}", with_mode("mysql", "mirror", ""));
     assert_snapshot!(mistakes(&lonely), @"study.toml:2: mode[1]: needs at least two sites, for its copies stand in different ones");
-}
-
-#[test]
-fn keys_of_copies_are_mistakes_elsewhere() {
     let lines = "when_short = \"degrade\"\nack = \"disk\"";
     assert_snapshot!(mistakes(&with_mode("mysql", "quorum", lines)), @r#"
     study.toml:4: mode[1].when_short: given "degrade"; is for mode mirror only, not for quorum
@@ -111,10 +103,6 @@ fn keys_of_copies_are_mistakes_elsewhere() {
     assert_snapshot!(mistakes(&with_mode("mysql", "quorum", "timeout = \"2s\"")), @r#"study.toml:4: mode[1].timeout: given "2s"; is for modes semisync and mirror only, not for quorum"#);
     assert_snapshot!(mistakes(&with_mode("mysql", "mirror", "timeout = \"0s\"")), @r#"study.toml:4: mode[1].timeout: given "0s"; must be a time from 200 ms to 1 h"#);
     assert_snapshot!(mistakes(&with_mode("mysql", "async", "ack = \"flush\"")), @r#"study.toml:4: mode[1].ack: given "flush"; is for modes mirror and quorum only, not for async"#);
-}
-
-#[test]
-fn only_the_first_site_has_a_server() {
     let lines = "[mode.node_variables.b]\ninnodb_io_capacity = 100";
     assert_snapshot!(mistakes(&with_mode("mysql", "quorum", lines)), @"study.toml:4: mode[1].node_variables.b: given [mode.node_variables.b]; there is no node of this mode in site b; must be one of a");
 }

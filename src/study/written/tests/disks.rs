@@ -34,12 +34,6 @@ fn labels(disks: &[Disks]) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_word_of_disks_none_is_emulated() {
-    let study = study("", "");
-    assert_eq!((study.images, study.sweeps[0].disks.len()), (None, 0));
-}
-
-#[test]
 fn a_mode_with_copies_puts_all_modes_on_emulated_disks() {
     let copied = format!("{SINGLE}\n[[mode]]\nserver = \"mysql\"\nmode = \"mirror\"\n{SWEEP}");
     let study = meant(&copied);
@@ -67,33 +61,13 @@ fn one_sweep_with_disks_puts_all_sweeps_on_emulated_disks() {
 }
 
 #[test]
-fn every_key_of_a_disk_is_understood() {
+fn a_disk_is_called_after_all_that_differs_from_none() {
     let disks = disks(
         r#"disk = { read = "80us", write = { low = "0.1ms", high = "0.3ms" },
                     flush = { median = "1ms", p99 = "4ms" }, iops = 3000,
                     bandwidth = "150MB/s", write_cache = true, b = { flush = "5ms" } }"#,
         "",
     );
-    let all = Disk {
-        read: Delay::Constant(ms(0.08)),
-        write: Delay::Uniform {
-            low: ms(0.1),
-            high: ms(0.3),
-        },
-        flush: Delay::LogNormal {
-            median: ms(1.0),
-            p99: ms(4.0),
-        },
-        iops: Some(3000),
-        bandwidth_bytes_per_s: Some(150_000_000),
-        write_cache: true,
-    };
-    assert_eq!(disks[0].all, all);
-    let b = Disk {
-        flush: Delay::Constant(ms(5.0)),
-        ..all
-    };
-    assert_eq!((disks[0].of("b"), disks[0].of("c")), (b, all));
     assert_snapshot!(disks[0].label, @"flush 1 ms (p99 4 ms), write 0.1 ms to 0.3 ms, read 80 µs, 3000 IOPS, 150 MB/s, b: flush 5 ms");
 }
 
@@ -184,10 +158,6 @@ fn disks_have_limits() {
     "#);
     assert!(read(&text("disk = { flush = \"0ms\" }", "")).is_ok());
     assert!(read(&text("disk = { flush = \"10s\" }", "")).is_ok());
-}
-
-#[test]
-fn a_spread_of_times_needs_its_two_ends() {
     let wrong = |delay: &str| mistakes(&text(&format!("disk = {{ flush = {delay} }}"), ""));
     assert_snapshot!(wrong("{ low = \"1ms\" }"), @r#"study.toml:1: disk.flush.high: is missing; give low and high, or median and p99"#);
     assert_snapshot!(wrong("{}"), @"
@@ -199,6 +169,15 @@ fn a_spread_of_times_needs_its_two_ends() {
     assert_snapshot!(wrong("{ median = \"0ms\", p99 = \"1ms\" }"), @r#"study.toml:1: disk.flush.median: given "0ms"; must be above 0: half of all times lie below it"#);
     assert_snapshot!(wrong("{ low = \"1ms\", high = \"2ms\", p99 = \"3ms\" }"), @r#"study.toml:1: disk.flush.p99: given "3ms"; no such key; known here are low, high"#);
     assert_snapshot!(wrong("{ median = \"1ms\", p99 = \"11s\" }"), @r#"study.toml:1: disk.flush.p99: given "11s"; must be a time from 0 to 10 s"#);
+    let wrong = |lines: &str| mistakes(&text(lines, ""));
+    assert_snapshot!(wrong("images = { place = \"disks\", size = \"1 gb\" }"), @r#"
+    study.toml:1: images.place: given "disks"; must be "memory", or a folder by its whole path
+    study.toml:1: images.size: given "1 gb"; must be a size from 400 MB to 1000 GB, such as "1GB"
+    "#);
+    assert_snapshot!(wrong("images = { size = \"1MB\", where = \"memory\" }"), @r#"
+    study.toml:1: images.size: given "1MB"; must be a size from 400 MB to 1000 GB, such as "1GB"
+    study.toml:1: images.where: given "memory"; no such key; known here are place, size
+    "#);
 }
 
 #[test]
@@ -241,19 +220,6 @@ fn a_label_of_disks_stands_for_one_kind_only() {
     study.toml:10: sweep[1].flush: given []; must not be empty
     study.toml:11: sweep[1].disk: given 5; must be a table
     ");
-}
-
-#[test]
-fn images_have_limits() {
-    let wrong = |lines: &str| mistakes(&text(lines, ""));
-    assert_snapshot!(wrong("images = { place = \"disks\", size = \"1 gb\" }"), @r#"
-    study.toml:1: images.place: given "disks"; must be "memory", or a folder by its whole path
-    study.toml:1: images.size: given "1 gb"; must be a size from 400 MB to 1000 GB, such as "1GB"
-    "#);
-    assert_snapshot!(wrong("images = { size = \"1MB\", where = \"memory\" }"), @r#"
-    study.toml:1: images.size: given "1MB"; must be a size from 400 MB to 1000 GB, such as "1GB"
-    study.toml:1: images.where: given "memory"; no such key; known here are place, size
-    "#);
 }
 
 #[test]

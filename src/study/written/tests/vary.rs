@@ -179,10 +179,6 @@ fn mistakes_are_named() {
         "mode = \"mariadb galera innodb_io_capacity=200\"\nalone = { innodb_io_capacity = 200 }",
         &["is what mariadb galera innodb_io_capacity=200 has anyway"],
     );
-}
-
-#[test]
-fn what_is_asked_twice_is_a_mistake() {
     let again = "mode = \"mysql single\"\nalone = { x = 1 }";
     wrong(
         &format!("{again}\n[[vary]]\n{again}"),
@@ -193,10 +189,6 @@ fn what_is_asked_twice_is_a_mistake() {
         &format!("{again}\n[[vary]]\n{again}"),
         &["vary[2].screen", "there is already"],
     );
-}
-
-#[test]
-fn a_nodes_own_value_would_win() {
     let mode = "[[mode]]\nserver = \"mysql\"\nmode = \"async\"\n\
                 node_variables = { b = { x = 1 } }\n[[vary]]\nalone = { x = 2 }\n";
     let told = mistakes(&with_modes(mode));

@@ -68,16 +68,6 @@ fn rounds_and_times_have_limits() {
 }
 
 #[test]
-fn a_round_trip_time_below_zero_is_a_mistake() {
-    assert_snapshot!(mistakes(&with_sweep("workload = \"insert\"\nrtt = \"-1ms\"")), @r#"study.toml:8: sweep[1].rtt: given "-1ms"; must be a time from 0 to 60 s"#);
-    let list = "workload = \"insert\"\nrtt = [\"1ms\", \"61s\", \"8\"]";
-    assert_snapshot!(mistakes(&with_sweep(list)), @r#"
-    study.toml:8: sweep[1].rtt[2]: given "61s"; must be a time from 0 to 60 s
-    study.toml:8: sweep[1].rtt[3]: given "8"; must be a time from 0 to 60 s, with its unit, such as "2.15ms"
-    "#);
-}
-
-#[test]
 fn networks_have_limits() {
     let text = "[network]\nloss = 2\nrate = \"25mbit\"\njitter = \"-1us\"";
     assert_snapshot!(mistakes(&with_top(text)), @r#"
@@ -92,14 +82,10 @@ fn networks_have_limits() {
 }
 
 #[test]
-fn nobody_waits_for_more_replicas_than_there_are() {
+fn modes_are_checked() {
     assert_snapshot!(mistakes(&with_mode("mysql", "semisync", "wait_for = 3")), @"study.toml:4: mode[1].wait_for: given 3; must be from 1 to 2, the number of replicas");
     assert_snapshot!(mistakes(&with_mode("mysql", "semisync", "wait_for = 0")), @"study.toml:4: mode[1].wait_for: given 0; must be from 1 to 2, the number of replicas");
     assert_snapshot!(mistakes(&with_mode("mariadb", "semisync", "wait_for = 2")), @"study.toml:4: mode[1].wait_for: given 2; must be 1: MariaDB's semi-sync waits for one replica, never more");
-}
-
-#[test]
-fn nodes_need_sites() {
     assert_snapshot!(mistakes(&with_mode("mysql", "group", "nodes = 5")), @"study.toml:4: mode[1].nodes: given 5; must be from 2 to 3: one node in each of the sites a, b, c");
     assert_snapshot!(mistakes(&with_mode("mysql", "single", "nodes = 2")), @"study.toml:4: mode[1].nodes: given 2; must be 1");
     let lonely = format!("sites = [\"a\"]\n{}", with_mode("mysql", "async", ""));
@@ -113,29 +99,17 @@ fn nodes_need_sites() {
     study.toml:1: sites[2]: given "a"; is given twice
     study.toml:1: sites[3]: given "The North"; must be 1 to 8 lower-case letters or digits
     "#);
-}
-
-#[test]
-fn replication_needs_the_binary_log() {
     for mode in ["async", "semisync", "group", "group-multi"] {
         assert!(mistakes(&with_mode("mysql", mode, "binary_log = false")).contains("binary_log"));
     }
     assert_snapshot!(mistakes(&with_mode("mysql", "async", "binary_log = false")), @"study.toml:4: mode[1].binary_log: given false; must be true: async replicates through the binary log");
     assert!(read(&with_mode("mariadb", "galera", "binary_log = false")).is_ok());
-}
-
-#[test]
-fn settings_of_one_mode_are_mistakes_in_another() {
     let lines = "wait_for = 1\nconsistency = \"AFTER\"\nspread = true";
     assert_snapshot!(mistakes(&with_mode("mysql", "async", lines)), @r#"
     study.toml:4: mode[1].wait_for: given 1; is for mode semisync only, not for async
     study.toml:5: mode[1].consistency: given "AFTER"; is for modes group and group-multi only, not for async
     study.toml:6: mode[1].spread: given true; is for modes group-multi and galera only, not for async
     "#);
-}
-
-#[test]
-fn names_of_settings_are_checked() {
     let lines = "consistency = \"after\"";
     assert_snapshot!(mistakes(&with_mode("mysql", "group", lines)), @r#"study.toml:4: mode[1].consistency: given "after"; must be one of EVENTUAL, BEFORE_ON_PRIMARY_FAILOVER, BEFORE, AFTER, BEFORE_AND_AFTER; did you mean AFTER?"#);
     let lines = "[mode.variables]\n\"a b\" = 1\nx = [1]\n[mode.node_variables.d]\ny = 1";
@@ -144,10 +118,6 @@ fn names_of_settings_are_checked() {
     study.toml:6: mode[1].variables.x: given [1]; must be a text of one line, a number, true or false
     study.toml:7: mode[1].node_variables.d: given [mode.node_variables.d]; there is no node of this mode in site d; must be one of a, b, c
     "#);
-}
-
-#[test]
-fn labels_must_differ_and_baselines_exist() {
     let twice = format!("{SINGLE}{SINGLE}");
     assert_snapshot!(mistakes(&with_modes(&twice)), @r#"study.toml:6: mode[2]: given "mysql single" by default; is the label of another mode too; labels must differ by more than punctuation and case; give it a label"#);
     let alike = format!(
@@ -173,6 +143,30 @@ fn sweeps_are_checked() {
     study.toml:9: sweep[1].client: given "d"; must be one of a, b, c
     "#);
     assert_snapshot!(mistakes(&with_sweep("workload = \"insert\"\nrtt = []")), @"study.toml:8: sweep[1].rtt: given []; must not be empty");
+    let lines = "workload = \"insert\"\nrtt = \"1ms\"\nrate = [0, \"fast\"]";
+    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"
+    study.toml:9: sweep[1].rate[1]: given 0; must be a whole number from 1 to 1000000
+    study.toml:9: sweep[1].rate[2]: given "fast"; must be a whole number from 1 to 1000000
+    "#);
+    let lines = "workload = \"mysqlslap key\"\nrtt = \"1ms\"\nrate = 500";
+    assert_snapshot!(mistakes(&with_sweep(lines)), @"study.toml:9: sweep[1].rate: given 500; is not for mysqlslap's workloads: that tool has no rate");
+    let lines = "workload = \"insert\"\ndistances = [{ ab = \"1ms\", ba = \"2ms\", ad = \"1ms\" }]";
+    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"
+    study.toml:8: sweep[1].distances[1].ac: is missing; the round-trip time of each pair of sites must be given
+    study.toml:8: sweep[1].distances[1].bc: is missing; the round-trip time of each pair of sites must be given
+    study.toml:8: sweep[1].distances[1].ba: given "2ms"; the same pair stands under sweep[1].distances[1].ab already
+    study.toml:8: sweep[1].distances[1].ad: given "1ms"; no such key; known here are label, ab, ac, bc, jitter, rate
+    "#);
+    let lines = "workload = \"insert\"\ndistances = [\n\
+                 { label = \"x\", ab = \"1ms\", ac = \"1ms\", bc = \"1ms\" },\n\
+                 { label = \"X!\", ab = \"1ms\", ac = \"1ms\", bc = \"2ms\" }]";
+    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"study.toml:10: sweep[1].distances[2]: given { label = "X!", ab = "1ms", ac = "1ms", bc = "2ms" }; the label "X!" already stands for other distances"#);
+    assert_snapshot!(mistakes(&with_sweep("workload = \"insert\"\nrtt = \"-1ms\"")), @r#"study.toml:8: sweep[1].rtt: given "-1ms"; must be a time from 0 to 60 s"#);
+    let list = "workload = \"insert\"\nrtt = [\"1ms\", \"61s\", \"8\"]";
+    assert_snapshot!(mistakes(&with_sweep(list)), @r#"
+    study.toml:8: sweep[1].rtt[2]: given "61s"; must be a time from 0 to 60 s
+    study.toml:8: sweep[1].rtt[3]: given "8"; must be a time from 0 to 60 s, with its unit, such as "2.15ms"
+    "#);
 }
 
 #[test]
@@ -191,32 +185,6 @@ fn servers_are_watched_after_the_load_and_hands_shaken_as_asked() {
         lines("\"1h\"")
     );
     assert!(mistakes(&with_sweep(&many)).contains("would take"));
-}
-
-#[test]
-fn rates_are_whole_numbers_and_not_for_mysqlslap() {
-    let lines = "workload = \"insert\"\nrtt = \"1ms\"\nrate = [0, \"fast\"]";
-    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"
-    study.toml:9: sweep[1].rate[1]: given 0; must be a whole number from 1 to 1000000
-    study.toml:9: sweep[1].rate[2]: given "fast"; must be a whole number from 1 to 1000000
-    "#);
-    let lines = "workload = \"mysqlslap key\"\nrtt = \"1ms\"\nrate = 500";
-    assert_snapshot!(mistakes(&with_sweep(lines)), @"study.toml:9: sweep[1].rate: given 500; is not for mysqlslap's workloads: that tool has no rate");
-}
-
-#[test]
-fn every_pair_of_sites_needs_one_time() {
-    let lines = "workload = \"insert\"\ndistances = [{ ab = \"1ms\", ba = \"2ms\", ad = \"1ms\" }]";
-    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"
-    study.toml:8: sweep[1].distances[1].ac: is missing; the round-trip time of each pair of sites must be given
-    study.toml:8: sweep[1].distances[1].bc: is missing; the round-trip time of each pair of sites must be given
-    study.toml:8: sweep[1].distances[1].ba: given "2ms"; the same pair stands under sweep[1].distances[1].ab already
-    study.toml:8: sweep[1].distances[1].ad: given "1ms"; no such key; known here are label, ab, ac, bc, jitter, rate
-    "#);
-    let lines = "workload = \"insert\"\ndistances = [\n\
-                 { label = \"x\", ab = \"1ms\", ac = \"1ms\", bc = \"1ms\" },\n\
-                 { label = \"X!\", ab = \"1ms\", ac = \"1ms\", bc = \"2ms\" }]";
-    assert_snapshot!(mistakes(&with_sweep(lines)), @r#"study.toml:10: sweep[1].distances[2]: given { label = "X!", ab = "1ms", ac = "1ms", bc = "2ms" }; the label "X!" already stands for other distances"#);
 }
 
 #[test]
@@ -245,10 +213,6 @@ fn own_workloads_are_checked() {
     study.toml:14: workload.d.transaction[1].statement[2].parameters[1].max: given 1; must be at least 5, the smallest number
     study.toml:14: workload.d.transaction[1].statement[2].parameters[2].length: is missing; the number of letters must be given
     "#);
-}
-
-#[test]
-fn a_group_takes_no_table_without_a_key() {
     let text = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\n\
                 auto_generate_sql_add_autoincrement = false\n\
                 [[mode]]\nserver = \"mysql\"\nmode = \"group\"\n\
