@@ -4,6 +4,8 @@
 //! time are fitted in each round on its own, so that the figures of all rounds give an interval.
 //! See docs/method.md.
 
+mod counted;
+mod delays;
 mod flushes;
 mod group;
 mod lines;
@@ -11,11 +13,12 @@ mod peers;
 mod sum;
 
 use super::flags::{self, Asked};
-use super::summary::Anatomy;
+use super::summary::{Anatomy, Counted, Halves, Value};
 use super::{cells, disks, terms};
 use crate::plan::{Axis, Point};
 use crate::record::Header;
 use crate::record::store::Record;
+use crate::study::Mode;
 use group::{Group, is_alike, is_plain};
 use lines::Lines;
 
@@ -46,30 +49,48 @@ fn anatomy(header: &Header, first: &Point, group: &Group) -> Anatomy {
     });
     let lines = Lines::over_distances(&level);
     let axis = flushes::Moved::of(group, base);
-    let flush_lines = Lines::over_flush_times(&axis.samples(group));
-    let round_trips = lines.slope();
-    let per_peer = peers::per_peer(&level, sites);
+    let on_axis = axis.samples(group);
+    let flush_lines = Lines::over_flush_times(&on_axis);
+    let (halves, flushes_halves) = (lines.halves(), flush_lines.halves());
+    let flushes = flush_lines.slope();
+    let alone = flushes.filter(|_| first.mode == Mode::Single);
+    let counted = flushes.and_then(|_| counted::counted(&on_axis, alone));
     let flush_us = base.and_then(|base| base.disks.as_ref());
     let flush_us = flush_us.map(disks::flush_us_asked);
     Anatomy {
         distances: lines.points as u32,
         rounds: lines.fits.len() as u32,
-        round_trips,
-        flushes: flush_lines.slope(),
+        round_trips: lines.slope(),
+        flushes,
         flush_times: flush_lines.points as u32,
         flush_rounds: flush_lines.fits.len() as u32,
-        work_us: lines.work(flush_us, &flush_lines),
+        work_us: lines
+            .work(flush_us, &flush_lines)
+            .or_else(|| alone.and_then(|_| flush_lines.intercept())),
         lack_of_fit: lines.lack_of_fit(),
         flushes_lack_of_fit: flush_lines.lack_of_fit(),
+        halves,
+        flushes_halves,
+        round_trips_systematic: systematic(halves, None),
+        flushes_systematic: systematic(flushes_halves, alone.zip(counted)),
+        flushes_counted: counted,
+        rtt_from: group.rtt_from,
+        flush_from: group.flush_from,
         adds: sum::adds(group, base, &axis),
         flushes_by_site: flushes::by_site(group, base, sites),
-        waits_for: per_peer
-            .is_some()
-            .then(|| peers::waits_for(&level, sites, round_trips)),
-        per_peer,
+        waits_for: peers::waits_for(&level, sites, &lines),
+        per_peer: peers::per_peer(&level, sites),
         flags: flags::count(&group.all, Asked::of(header, first)),
         ..named(header, first)
     }
+}
+
+/// What the slope may be off by, though it comes out alike in every round: as much as its halves
+/// differ, or as it differs from the count that it should be, whichever is more.
+fn systematic(halves: Option<Halves>, counted: Option<(Value, Counted)>) -> Option<f64> {
+    let of_halves = halves.map(|halves| halves.difference.value.abs());
+    let of_count = counted.map(|(slope, count)| (slope.value - count.per_commit.value).abs());
+    of_halves.into_iter().chain(of_count).reduce(f64::max)
 }
 
 fn named(header: &Header, first: &Point) -> Anatomy {

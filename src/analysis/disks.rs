@@ -23,6 +23,12 @@ pub fn flush_us_of_writer(measurement: &Measurement) -> Option<f64> {
     measurement.disks_got.first().map(flush_us_got)
 }
 
+/// What the writer's disk did in the window.
+pub fn writer(measurement: &Measurement) -> Option<&DiskUse> {
+    let mut disks = measurement.disks.iter();
+    disks.find(|disk| disk.role == DiskRole::Writer)
+}
+
 /// What was got in each site, over all disks there.
 pub fn flush_us_by_site(measurement: &Measurement) -> BTreeMap<String, f64> {
     let mut by_site: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -92,8 +98,7 @@ pub fn commits_per_flush(measurements: &[&Measurement], per: Per) -> Option<f64>
 
 /// Share of the window in which the writer's disk had a request under way, if the kernel told.
 pub fn busy_share(measurement: &Measurement) -> Option<f64> {
-    let mut disks = measurement.disks.iter();
-    let busy_us = disks.find(|disk| disk.role == DiskRole::Writer)?.busy_us?;
+    let busy_us = writer(measurement)?.busy_us?;
     (measurement.window_s > 0.0).then(|| (busy_us / 1e6 / measurement.window_s).min(1.0))
 }
 

@@ -28,6 +28,14 @@ pub enum Waits {
     Nearest,
     Farthest,
     For([f64; 2]),
+    Mixed {
+        far: f64,
+        near: f64,
+    },
+    /// A third of the way round over both.
+    Ring,
+    /// A third of both distances and of the farther one once more.
+    OrderAndFarthest,
 }
 
 /// A mode and its truth: `latency = work + round trips · RTT + flushes · flush time`.
@@ -43,11 +51,15 @@ pub struct Truth {
 }
 
 impl Truth {
-    fn latency_us(&self, [b, c]: [f64; 2], flush_us: [f64; 3]) -> f64 {
+    /// With the distances to b, to c, and between them.
+    fn latency_us(&self, [b, c, between]: [f64; 3], flush_us: [f64; 3]) -> f64 {
         let waited = match self.waits {
             Waits::Nearest => b.min(c),
             Waits::Farthest => b.max(c),
             Waits::For([share_b, share_c]) => share_b * b + share_c * c,
+            Waits::Mixed { far, near } => far * b.max(c) + near * b.min(c),
+            Waits::Ring => (b + between + c) / 3.0,
+            Waits::OrderAndFarthest => (b + c + b.max(c)) / 3.0,
         };
         let far = self.round_trips * waited;
         let flushed: f64 = self
@@ -107,7 +119,7 @@ pub fn six() -> Vec<Truth> {
             hidden: 0.0,
         }
     };
-    let (near, far, both) = (Waits::Nearest, Waits::Farthest, Waits::For([1.0, 0.5]));
+    let (near, far, both) = (Waits::Nearest, Waits::Farthest, Waits::For([0.75, 0.75]));
     let all = [
         ("mysql single", Mode::Single, 1300.0, near, 0.0),
         ("mysql async", Mode::Async, 1320.0, near, 0.0),
@@ -162,6 +174,12 @@ pub fn unequal(b_ms: f64, c_ms: f64) -> Distances {
         c_ms,
         b_ms.max(c_ms),
     )
+}
+
+/// Distances to b and to c, and between them.
+pub fn apart(b_ms: f64, c_ms: f64, between_ms: f64) -> Distances {
+    let label = format!("b {b_ms} ms, c {c_ms} ms, between them {between_ms} ms");
+    distances(&label, b_ms, c_ms, between_ms)
 }
 
 fn distances(label: &str, ab: f64, ac: f64, bc: f64) -> Distances {
@@ -308,9 +326,10 @@ impl Example {
     /// The host is a tenth slower in each round; on top, cells vary by up to 1 %.
     fn measurement(&self, round: u32, index: usize, cell: &Cell) -> Measurement {
         let truth = &self.truths[cell.mode];
-        let apart_us = |to: &str| cell.distances.rtt("a", to).unwrap().as_secs_f64() * 1e6;
+        let apart_us = |(from, to)| cell.distances.rtt(from, to).unwrap().as_secs_f64() * 1e6;
         let flush_us = ["a", "b", "c"].map(|site| disks::flush_us(cell, site));
-        let latency_us = truth.latency_us([apart_us("b"), apart_us("c")], flush_us);
+        let latency_us =
+            truth.latency_us([("a", "b"), ("a", "c"), ("b", "c")].map(apart_us), flush_us);
         let wiggle = 1.0 + 0.01 * f64::from((round * 7 + index as u32 * 3) % 5) / 5.0;
         let host = 0.9_f64.powi(round as i32);
         let rate = f64::from(cell.connections) * 1e6 / latency_us * host * wiggle;
@@ -338,7 +357,7 @@ impl Example {
                 vec![]
             },
             disks: if has_disks {
-                disks::used(commits, truth)
+                disks::used(cell, commits, truth)
             } else {
                 vec![]
             },
@@ -422,6 +441,7 @@ fn links(commits: f64, replicas: u32) -> Vec<LinkTraffic> {
         packets: (packets * commits) as u64,
         bytes: (bytes * commits) as u64,
         is_client,
+        ..LinkTraffic::default()
     };
     let mut links = vec![link("client", "a", 2.0, 300.0, true)];
     for node in &["b", "c"][..replicas as usize] {

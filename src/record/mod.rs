@@ -279,6 +279,10 @@ pub struct LinkTraffic {
     pub bytes: u64,
     /// One end is the client, or its front.
     pub is_client: bool,
+    /// Mean one-way delay that its packets really had, lateness included; absent where none
+    /// arrived, and in a record of before it was kept.
+    #[serde(default)]
+    pub delay_us: Option<f64>,
 }
 
 /// What the time is called that a semi-synchronous source waited for its replicas.

@@ -7,12 +7,9 @@ use super::group::{grouped, load_but};
 use super::label;
 use super::numbers::{Unit, time};
 use super::page::{Block, Table};
+use super::waits;
 use crate::analysis::Summary;
-use crate::analysis::summary::{Adds, Anatomy, Axis, LackOfFit, Sum, Value};
-
-/// Below this chance, and with at least [`BENT_SHARE`], the medians do not lie on a line.
-const BENT_CHANCE: f64 = 0.05;
-const BENT_SHARE: f64 = 0.05;
+use crate::analysis::summary::{Adds, Anatomy, Axis, Halves, LackOfFit, Shape, Sum, Value};
 
 /// What the rows of one table may differ in, besides the mode.
 const WITHIN: [Axis; 4] = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
@@ -87,15 +84,18 @@ fn table(members: &[&Anatomy]) -> Table {
     let columns = [
         ("mode", true),
         ("round trips\nper commit", false),
+        ("sys", false),
         ("work", false),
         ("misfit", false),
         ("distances,\nrounds", false),
     ];
     with_peers(&columns, members, |anatomy| {
         let counts = [anatomy.distances, anatomy.rounds].map(|count| count as usize);
+        let [trips, trips_off] = round_trips(anatomy);
         vec![
             marked(anatomy),
-            Entry::plus_minus(anatomy.round_trips, Unit::Trips),
+            trips,
+            trips_off,
             Entry::plus_minus(anatomy.work_us, Unit::Time),
             anatomy.lack_of_fit.map_or(Entry::NOTHING, misfit),
             Entry::Several(counts.map(Entry::count).into(), ", "),
@@ -110,22 +110,25 @@ fn flush_table(members: &[&Anatomy]) -> Table {
     let columns = [
         ("mode", true),
         ("round trips\nper commit", false),
+        ("sys", false),
         ("flushes\nper commit", false),
+        ("sys", false),
+        ("counted\non disk", false),
         ("work", false),
-        ("misfit\nRTT", false),
-        ("misfit\nflush", false),
         ("both\nraised", true),
         (&log[..], true),
     ];
     with_peers(&columns, members, |anatomy| {
         let sums: Vec<Entry> = anatomy.adds.iter().map(sum_short).collect();
+        let ([trips, trips_off], [flushes, flushes_off]) = (round_trips(anatomy), flushes(anatomy));
         vec![
             marked(anatomy),
-            Entry::plus_minus(anatomy.round_trips, Unit::Trips),
-            Entry::plus_minus(anatomy.flushes, Unit::Trips),
+            trips,
+            trips_off,
+            flushes,
+            flushes_off,
+            counted(anatomy),
             Entry::plus_minus(anatomy.work_us, Unit::Time),
-            anatomy.lack_of_fit.map_or(Entry::NOTHING, share),
-            anatomy.flushes_lack_of_fit.map_or(Entry::NOTHING, share),
             match sums.is_empty() {
                 true => Entry::NOTHING,
                 false => Entry::Several(sums, ", "),
@@ -160,8 +163,8 @@ fn with_peers(
         let of_peer = |peer: &&String| anatomy.per_peer.as_ref()?.get(*peer).copied();
         let of_peers = peers.iter().map(of_peer);
         row.extend(of_peers.map(|value| Entry::plus_minus(value, Unit::Trips)));
-        let waits_for = anatomy.waits_for.as_deref();
-        row.push(waits_for.map_or(Entry::NOTHING, Entry::from));
+        let whom = anatomy.waits_for.as_ref();
+        row.push(whom.map_or(Entry::NOTHING, |whom| waits::in_short(whom).into()));
         row
     };
     table.rows = members.iter().map(whole_row).collect();
@@ -217,48 +220,86 @@ fn by_site(anatomy: &Anatomy) -> Option<String> {
     Some(format!("flushes in series {}", each.join(", ")))
 }
 
-fn share(lack: LackOfFit) -> Entry {
-    let share = Entry::number(Some(lack.share), Unit::Share);
-    share.marked(is_bent(lack), Mark::Bent)
-}
-
 fn misfit(lack: LackOfFit) -> Entry {
     let residual = Entry::number(Some(lack.residual_us_max), Unit::Time);
-    Entry::Several(vec![residual, share(lack)], " ")
+    let share = Entry::number(Some(lack.share), Unit::Share);
+    Entry::Several(vec![residual, share], " ")
 }
 
-fn is_bent(lack: LackOfFit) -> bool {
-    lack.share >= BENT_SHARE && lack.p.is_some_and(|p| p < BENT_CHANCE)
+/// `3.00 ±0.01` and what it may be off by all the same; marked where it is no slope at all.
+fn slope(value: Option<Value>, systematic: Option<f64>, halves: Option<Halves>) -> [Entry; 2] {
+    let is_bent = halves.is_some_and(|halves| halves.shape == Some(Shape::Bent));
+    let slope = Entry::plus_minus(value, Unit::Trips);
+    let systematic = value.and(systematic);
+    [
+        slope.marked(is_bent, Mark::Bent),
+        systematic.map_or(Entry::NOTHING, trips),
+    ]
+}
+
+fn trips(number: f64) -> Entry {
+    Entry::number(Some(number), Unit::Trips)
+}
+
+fn round_trips(anatomy: &Anatomy) -> [Entry; 2] {
+    slope(
+        anatomy.round_trips,
+        anatomy.round_trips_systematic,
+        anatomy.halves,
+    )
+}
+
+fn flushes(anatomy: &Anatomy) -> [Entry; 2] {
+    slope(
+        anatomy.flushes,
+        anatomy.flushes_systematic,
+        anatomy.flushes_halves,
+    )
+}
+
+fn counted(anatomy: &Anatomy) -> Entry {
+    let count = anatomy.flushes_counted;
+    let is_off = count.is_some_and(|count| count.agrees == Some(false));
+    Entry::number(count.map(|count| count.per_commit.value), Unit::Trips)
+        .marked(is_off, Mark::Doubt)
+}
+
+/// In words, where a server's own disk counts other flushes than the slope has.
+fn count_in_words(anatomy: &Anatomy) -> Option<String> {
+    let count = anatomy
+        .flushes_counted
+        .filter(|count| count.agrees == Some(false))?;
+    let off = anatomy.flushes?.value - count.per_commit.value;
+    Some(format!(
+        "its disk counts {} flushes per commit, the slope is off by {}",
+        Quantity::plus_minus(count.per_commit, Unit::Trips),
+        trips(off)
+    ))
 }
 
 /// In words, where unequal distances told something or the line does not fit.
 fn in_words(anatomy: &Anatomy) -> Option<String> {
-    let waits = match anatomy.waits_for.as_deref() {
-        None => None,
-        Some("nearest") => {
-            Some("waits for the nearest peer (of three nodes: a majority)".to_owned())
-        }
-        Some("farthest") => Some("waits for the farthest peer, so for all".to_owned()),
-        Some("both") => Some("each peer's distance counts, in its own share".to_owned()),
-        Some("nobody") => Some("waits for nobody".to_owned()),
-        Some("undecided") => Some("whom it waits for is undecided: no model fits best".to_owned()),
-        Some(site) => Some(format!(
-            "waits for the peer at site {site}, however far the other"
-        )),
+    let waits = anatomy.waits_for.as_ref();
+    let bent = |halves: Option<Halves>, over: &str| {
+        let halves = halves.filter(|halves| halves.shape == Some(Shape::Bent))?;
+        let trips = |value: Value| Quantity::plus_minus(value, Unit::Trips).to_string();
+        Some(format!(
+            "its latency is no straight line over {over} (slope {} in the near half, {} in the \
+             far): trust no single slope",
+            trips(halves.near),
+            trips(halves.far)
+        ))
     };
-    let bent = anatomy.lack_of_fit.filter(|lack| is_bent(*lack));
-    let bent = bent.map(|_| "its latency is no straight line over RTT: trust no single slope");
-    let bent_flushes = anatomy.flushes_lack_of_fit.filter(|lack| is_bent(*lack));
-    let bent_flushes = bent_flushes
-        .map(|_| "its latency is no straight line over flush time: trust no single slope");
     let flags = anatomy
         .flags
         .iter()
         .map(|count| format!("! {}", label::flag(count)));
     let parts = waits
+        .map(waits::in_words)
         .into_iter()
-        .chain(bent.map(str::to_owned))
-        .chain(bent_flushes.map(str::to_owned))
+        .chain(bent(anatomy.halves, "RTT"))
+        .chain(bent(anatomy.flushes_halves, "flush time"))
+        .chain(count_in_words(anatomy))
         .chain(anatomy.adds.iter().filter_map(sum_in_words))
         .chain(by_site(anatomy))
         .chain(flags);

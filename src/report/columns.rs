@@ -217,7 +217,7 @@ fn front() -> Figures<'static> {
 
 /// Of the anatomy of the same mode and load, at whatever distance.
 fn round_trips(summary: &Summary, cell: &CellSummary) -> Entry {
-    let axes = [Axis::Distances, Axis::Disks, Axis::WatchAfter];
+    let axes = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
     let rest = cell.point.without(&axes);
     let mut anatomies = summary.anatomy.iter().filter(|_| is_measured(cell));
     let anatomy = anatomies.find(|anatomy| anatomy.point.without(&axes) == rest);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::numbers::{count, time, utc};
 use super::page::Block;
 use crate::analysis::Summary;
-use crate::analysis::summary::{CellSummary, LabSummary, Per};
+use crate::analysis::summary::{Anatomy, CellSummary, LabSummary, Per, Source, Value};
 use crate::record::{Flag, SEMISYNC_WAIT};
 
 /// Settings of the modes that belong to the terms.
@@ -230,7 +230,13 @@ fn reading(summary: &Summary) -> Vec<String> {
     {
         let line = "Round trips: slope of the median latency over the RTT got between sites, at 1 \
                     connection and equal distances, a line per round; misfit: largest distance of \
-                    a median from the line. ±? stands for no interval.";
+                    a median from the line; sys: difference between the slopes of its near and \
+                    its far half, or from the flushes counted. ±? stands for no interval.";
+        lines.push(line.to_owned());
+    }
+    if summary.anatomy.iter().any(is_partly_probed) {
+        let line = "Delays got: of some modes by probes before and after the window; too few \
+                    packets or flushes in it told of them, or the record is older.";
         lines.push(line.to_owned());
     }
     if summary
@@ -239,8 +245,9 @@ fn reading(summary: &Summary) -> Vec<String> {
         .any(|anatomy| anatomy.per_peer.is_some())
     {
         let line = "Of peer: slopes of a plane over both peers' distances. A mode that waits for \
-                    the nearest or the farthest splits its round trips between them; then the \
-                    model named under \"waits for\" fits clearly better than the plane.";
+                    the nearest or the farthest splits its round trips between them. Waits for: \
+                    the only way to wait that foretells all latencies there within 0.05 round \
+                    trips of the longest distance, from the line over equal ones.";
         lines.push(line.to_owned());
     }
     if summary.effects.iter().any(|effects| effects.rounds > 0) {
@@ -344,6 +351,18 @@ fn of_endpoints(summary: &Summary) -> Vec<String> {
     .into()
 }
 
+/// A mode with fewer than so many round trips, or flushes, has next to none to tell of.
+const FEW_TRIPS: f64 = 0.1;
+
+/// Whether a slope is over what probes found.
+fn is_partly_probed(anatomy: &Anatomy) -> bool {
+    let is_probed = |slope: Option<Value>, from| {
+        from == Source::Probe && slope.is_some_and(|slope| slope.value.abs() >= FEW_TRIPS)
+    };
+    is_probed(anatomy.round_trips, anatomy.rtt_from)
+        || is_probed(anatomy.flushes, anatomy.flush_from)
+}
+
 /// What only a record with emulated disks has.
 fn of_disks(summary: &Summary) -> Vec<String> {
     let has_disks = summary.cells.iter().any(|cell| cell.disks.is_some());
@@ -366,8 +385,9 @@ fn of_disks(summary: &Summary) -> Vec<String> {
         (
             has_flushes,
             "Flushes: slope of the median latency over the flush time got, all disks alike, at \
-             the shortest distance: flushes in series, the file system's own included. They \
-             belong to that file system and layout of the log.",
+             one distance: flushes in series, the file system's own included. They belong to that \
+             file system and layout of the log. Counted on disk: flushes of the writer's disk per \
+             commit by its own count, without those that come by the clock.",
         ),
         (
             has_flushes,

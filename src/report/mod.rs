@@ -20,6 +20,7 @@ mod label;
 pub mod numbers;
 mod page;
 pub mod trial;
+mod waits;
 
 pub use format::Format;
 

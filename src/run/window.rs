@@ -241,6 +241,7 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
             packets: pair.packets,
             bytes: pair.bytes,
             is_client,
+            delay_us: pair.delay_us_mean(),
         })
     };
     switch.pairs.iter().filter_map(row).collect()

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::delays::{self, Delays, Pair};
+use crate::analysis::summary::Source;
 use crate::analysis::{cells, disks};
 use crate::plan::{Axis, Point};
 use crate::record::store::Record;
@@ -20,10 +22,14 @@ pub struct Sample<'a> {
     pub latency_us: f64,
     /// The one round-trip time between all sites, where it is one.
     pub rtt_us: Option<f64>,
-    pub rtts_us: BTreeMap<(String, String), f64>,
+    pub rtts_us: BTreeMap<Pair, f64>,
     /// Flush time got on the writer's disk, where it is an emulated one, and by site.
     pub flush_us: Option<f64>,
     pub flushes_us: BTreeMap<String, f64>,
+    /// What the writer's disk flushed in the window, and how many commits there were.
+    pub flushes: Option<u64>,
+    pub commits: u64,
+    pub window_s: f64,
 }
 
 /// All samples of a mode, workload and client site, at one connection.
@@ -31,6 +37,10 @@ pub struct Group<'a> {
     /// Void ones included.
     pub all: Vec<&'a Measurement>,
     pub samples: Vec<Sample<'a>>,
+    /// Where round-trip times and flush times come from: all of one source, or slopes would take
+    /// in what the sources differ by.
+    pub rtt_from: Source,
+    pub flush_from: Source,
 }
 
 /// One connection, and nothing on the links but their distance.
@@ -42,7 +52,7 @@ pub fn is_plain(point: &Point) -> bool {
 /// Whether points differ in what an anatomy moves, and in nothing else; what is looked at when the
 /// load is over moves nothing.
 pub fn is_alike(one: &Point, other: &Point) -> bool {
-    let moved = [Axis::Distances, Axis::Disks, Axis::WatchAfter];
+    let moved = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
     is_plain(other) && one.without(&moved) == other.without(&moved)
 }
 
@@ -52,9 +62,20 @@ impl<'a> Group<'a> {
     pub fn of(record: &'a Record, points: &'a [Point], first: &Point) -> Group<'a> {
         let is_member = |m: &&Measurement| is_alike(first, &points[m.cell]);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_member).collect();
+        let sites = &record.header.study.sites;
         let sound = all.iter().filter(|m| !m.is_void());
+        let sound: Vec<(&Measurement, &Point)> = sound.map(|m| (*m, &points[m.cell])).collect();
+        let told = sound
+            .iter()
+            .map(|(m, point)| delays::in_window(m, point, sites));
+        let told = Told::by_all(&told.collect::<Vec<Delays>>());
         Group {
-            samples: sound.filter_map(|m| sample(m, &points[m.cell])).collect(),
+            samples: sound
+                .iter()
+                .filter_map(|(m, point)| told.sample(m, point, sites))
+                .collect(),
+            rtt_from: source(!told.pairs.is_empty()),
+            flush_from: source(told.has_flushes),
             all,
         }
     }
@@ -65,6 +86,7 @@ impl<'a> Group<'a> {
         Group {
             all: self.all.clone(),
             samples: samples.cloned().collect(),
+            ..*self
         }
     }
 
@@ -120,25 +142,86 @@ impl<'a> Group<'a> {
     }
 }
 
-fn sample<'a>(measurement: &Measurement, point: &'a Point) -> Option<Sample<'a>> {
-    let latency = histogram::checked(&measurement.latency_us);
-    let rtts_us = cells::rtts_by_site(measurement);
-    let flush_us = disks::flush_us_of_writer(measurement);
-    let has_x = !rtts_us.is_empty() || flush_us.is_some();
-    if latency.len() < SAMPLES_NEEDED || !has_x {
-        return None;
+fn source(is_window: bool) -> Source {
+    match is_window {
+        true => Source::Window,
+        false => Source::Probe,
     }
-    Some(Sample {
-        cell: measurement.cell,
-        point,
-        round: measurement.round,
-        latency_us: latency.median_equivalent(latency.value_at_quantile(0.5)) as f64,
-        rtt_us: cells::mean_rtt_us(measurement),
-        rtts_us: rtts_us
-            .into_iter()
-            .map(|(pair, (_, got))| (pair, got))
-            .collect(),
-        flush_us,
-        flushes_us: disks::flush_us_by_site(measurement),
-    })
+}
+
+/// What every measurement of a group tells of its own window.
+struct Told {
+    pairs: Vec<Pair>,
+    /// Of the writer's disk.
+    has_flushes: bool,
+}
+
+impl Told {
+    fn by_all(windows: &[Delays]) -> Told {
+        let everywhere = |pair: &Pair| windows.iter().all(|d| d.rtts_us.contains_key(pair));
+        let pairs = windows.first().map(|delays| delays.rtts_us.keys());
+        let has_flush = |delays: &Delays| delays.writer_flush_us.is_some();
+        Told {
+            pairs: pairs
+                .into_iter()
+                .flatten()
+                .filter(|pair| everywhere(pair))
+                .cloned()
+                .collect(),
+            has_flushes: !windows.is_empty() && windows.iter().all(has_flush),
+        }
+    }
+
+    fn sample<'a>(
+        &self,
+        measurement: &Measurement,
+        point: &'a Point,
+        sites: &[String],
+    ) -> Option<Sample<'a>> {
+        let latency = histogram::checked(&measurement.latency_us);
+        let probed = delays::probed(measurement);
+        let window = delays::in_window(measurement, point, sites);
+        let has_x = !probed.rtts_us.is_empty() || !probed.flushes_us.is_empty();
+        if latency.len() < SAMPLES_NEEDED || !has_x {
+            return None;
+        }
+        let mut rtts_us = probed.rtts_us;
+        rtts_us.extend(
+            self.pairs
+                .iter()
+                .map(|pair| (pair.clone(), window.rtts_us[pair])),
+        );
+        let flushes_us = match self.has_flushes {
+            true => window.flushes_us,
+            false => probed.flushes_us,
+        };
+        let flush_us = match self.has_flushes {
+            true => window.writer_flush_us,
+            false => probed.writer_flush_us,
+        };
+        Some(Sample {
+            cell: measurement.cell,
+            point,
+            round: measurement.round,
+            latency_us: latency.median_equivalent(latency.value_at_quantile(0.5)) as f64,
+            rtt_us: self.rtt_us(measurement, &rtts_us),
+            rtts_us,
+            flush_us,
+            flushes_us,
+            flushes: disks::writer(measurement).map(|disk| disk.flushes),
+            commits: measurement.commits,
+            window_s: measurement.window_s,
+        })
+    }
+
+    /// The mean over all pairs of sites whose window tells, or over all; of equal distances only.
+    fn rtt_us(&self, measurement: &Measurement, rtts_us: &BTreeMap<Pair, f64>) -> Option<f64> {
+        let probed = cells::mean_rtt_us(measurement)?;
+        let told = self.pairs.iter().map(|pair| rtts_us[pair]);
+        let told: Vec<f64> = told.collect();
+        Some(match told.is_empty() {
+            true => probed,
+            false => told.iter().sum::<f64>() / told.len() as f64,
+        })
+    }
 }

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use super::delays::Pair;
 use super::group::{Group, Sample};
+use super::lines::{Line, Lines};
 use crate::analysis::fit::{Fit, least_squares};
 use crate::analysis::interval::{Noise, estimate};
-use crate::analysis::summary::Value;
+use crate::analysis::summary::{Value, WaitsFor};
 
-/// A model must leave this many times less variance than any other to be named.
-const CLEARLY: f64 = 4.0;
+/// A candidate foretells a latency if it is off by no more than this many of a commit's round
+/// trips to the farthest site, and is named if it foretells all.
+const AGREES: f64 = 0.05;
 /// Fewer round trips than this are none.
 const NONE: f64 = 0.1;
-/// A peer whose slope is so many times the other's is the one waited for.
-const ALONE: f64 = 4.0;
+/// A candidate that says how many round trips a commit takes at equal distances may be off by so
+/// much of them.
+const TRIPS_SHARE: f64 = 0.1;
 
 /// Round trips by peer: one plane per round over equal and unequal distances. `None` unless there
 /// are two peers and unequal distances.
@@ -39,90 +43,184 @@ pub fn per_peer(group: &Group, sites: &[String]) -> Option<BTreeMap<String, Valu
     peers.iter().enumerate().map(slope).collect()
 }
 
-/// Whom a commit waits for: which of "the nearest", "the farthest" and "each with a share of its
-/// own" leaves clearly the least unexplained of the latencies, averaged over rounds.
-pub fn waits_for(group: &Group, sites: &[String], round_trips: Option<Value>) -> String {
-    let is_none = |trips: Value| trips.value.abs() < NONE;
-    if round_trips.is_some_and(is_none) {
-        return "nobody".to_owned();
-    }
-    let verdict = mean_points(group, sites).and_then(|points| verdict(&points, sites));
-    verdict.unwrap_or_else(|| "undecided".to_owned())
+fn plane(points: &[&Sample], writer: &str, peers: &[String]) -> Option<Fit> {
+    let row = |point: &&Sample| {
+        let to = |peer: &String| between(&point.rtts_us, writer, peer);
+        Some(vec![1.0, to(&peers[0])?, to(&peers[1])?])
+    };
+    let rows: Option<Vec<Vec<f64>>> = points.iter().map(row).collect();
+    let latencies: Vec<f64> = points.iter().map(|point| point.latency_us).collect();
+    least_squares(&rows?, &latencies)
 }
 
-/// Distances to both peers, and latency.
-type Place = ([f64; 2], f64);
+fn between(rtts_us: &BTreeMap<Pair, f64>, one: &str, other: &str) -> Option<f64> {
+    let (one, other) = (one.to_owned(), other.to_owned());
+    let pair = match one < other {
+        true => (one, other),
+        false => (other, one),
+    };
+    rtts_us.get(&pair).copied()
+}
 
-fn verdict(places: &[Place], sites: &[String]) -> Option<String> {
-    let nearest = model(places, |[b, c]| vec![1.0, b.min(c)])?;
-    let farthest = model(places, |[b, c]| vec![1.0, b.max(c)])?;
-    let each = model(places, |[b, c]| vec![1.0, b, c])?;
-    let variances = [nearest.variance()?, farthest.variance()?, each.variance()?];
-    let (best, least) = variances
-        .iter()
-        .enumerate()
-        .min_by(|a, b| a.1.total_cmp(b.1))?;
-    let mut others = variances
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| *index != best);
-    if !others.all(|(_, other)| *other > CLEARLY * least && *other > 0.0) {
+/// Whom a commit waits for, of unequal distances: the one candidate that foretells every latency
+/// there from the line over equal distances. `None` without unequal distances.
+pub fn waits_for(group: &Group, sites: &[String], lines: &Lines) -> Option<WaitsFor> {
+    let unequal = group.only(|sample| sample.rtt_us.is_none());
+    let cells = unequal.cells();
+    if cells.is_empty() {
         return None;
     }
-    Some(match best {
-        0 => "nearest".to_owned(),
-        1 => "farthest".to_owned(),
-        _ => shares(each.coefficients[1], each.coefficients[2], sites),
+    let Some(trips) = lines.slope().map(|slope| slope.value) else {
+        return Some(WaitsFor::Undecided);
+    };
+    if trips.abs() < NONE {
+        return Some(WaitsFor::Nobody);
+    }
+    let samples = |cell: &usize| {
+        let of_cell = unequal.samples.iter().filter(|sample| sample.cell == *cell);
+        of_cell.collect::<Vec<&Sample>>()
+    };
+    let places: Vec<Vec<&Sample>> = cells.keys().map(samples).collect();
+    let foretells_all = |candidate: &Candidate| {
+        let agrees = |place: &Vec<&Sample>| candidate.foretells(place, sites, lines, trips);
+        places.iter().all(agrees)
+    };
+    let mut named = candidates(sites)
+        .into_iter()
+        .filter(|candidate| candidate.fits(trips) && foretells_all(candidate));
+    Some(match (named.next(), named.next()) {
+        (Some(only), None) => only.whom,
+        _ => WaitsFor::Undecided,
     })
 }
 
-fn shares(b: f64, c: f64, sites: &[String]) -> String {
-    let dominates = |one: f64, other: f64| one.abs() >= ALONE * other.abs();
-    match (dominates(b, c), dominates(c, b)) {
-        (true, false) => sites[1].clone(),
-        (false, true) => sites[2].clone(),
-        _ => "both".to_owned(),
+/// Distances from the writer to each peer, in the order of the sites, and between the peers.
+struct Apart {
+    peers: Vec<f64>,
+    peer_pairs: Vec<(usize, usize, f64)>,
+}
+
+impl Apart {
+    fn of(sample: &Sample, sites: &[String]) -> Option<Apart> {
+        let (writer, peers) = sites.split_first()?;
+        let to = |peer: &String| between(&sample.rtts_us, writer, peer);
+        let pairs = (0..peers.len()).flat_map(|b| (b + 1..peers.len()).map(move |c| (b, c)));
+        let pair =
+            |(b, c): (usize, usize)| Some((b, c, between(&sample.rtts_us, &peers[b], &peers[c])?));
+        Some(Apart {
+            peers: peers.iter().map(to).collect::<Option<_>>()?,
+            peer_pairs: pairs.map(pair).collect::<Option<_>>()?,
+        })
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.peers.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+
+    fn farthest(&self) -> f64 {
+        self.peers.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn mean(&self) -> f64 {
+        self.peers.iter().sum::<f64>() / self.peers.len() as f64
+    }
+
+    /// A third of the longest way from the writer over two peers and back.
+    fn ring(&self) -> f64 {
+        let round = |(b, c, apart): &(usize, usize, f64)| self.peers[*b] + apart + self.peers[*c];
+        self.peer_pairs.iter().map(round).fold(0.0, f64::max) / 3.0
+    }
+
+    fn all(&self) -> impl Iterator<Item = f64> {
+        let between = self.peer_pairs.iter().map(|(_, _, apart)| *apart);
+        self.peers.iter().copied().chain(between)
     }
 }
 
-fn model(places: &[Place], row: fn([f64; 2]) -> Vec<f64>) -> Option<Fit> {
-    let rows: Vec<Vec<f64>> = places.iter().map(|(rtts_us, _)| row(*rtts_us)).collect();
-    let latencies: Vec<f64> = places.iter().map(|(_, latency_us)| *latency_us).collect();
-    least_squares(&rows, &latencies)
+/// A way to wait: the equal distance at which a commit would take as long.
+struct Candidate {
+    whom: WaitsFor,
+    equal_to: Box<dyn Fn(&Apart) -> f64>,
+    /// Round trips at equal distances, where it says how many.
+    trips: Option<f64>,
 }
 
-fn plane(points: &[&Sample], writer: &str, peers: &[String]) -> Option<Fit> {
-    let places: Option<Vec<Place>> = points.iter().map(|p| place(p, writer, peers)).collect();
-    model(&places?, |[b, c]| vec![1.0, b, c])
-}
+impl Candidate {
+    fn new(whom: WaitsFor, equal_to: impl Fn(&Apart) -> f64 + 'static) -> Candidate {
+        Candidate {
+            whom,
+            equal_to: Box::new(equal_to),
+            trips: None,
+        }
+    }
 
-fn place(point: &Sample, writer: &str, peers: &[String]) -> Option<Place> {
-    let to = |peer: &str| {
-        let (writer, peer) = (writer.to_owned(), peer.to_owned());
-        let pair = if writer < peer {
-            (writer, peer)
-        } else {
-            (peer, writer)
+    /// Of a way to wait that takes so many round trips and no other number.
+    fn of_trips(self, trips: f64) -> Candidate {
+        Candidate {
+            trips: Some(trips),
+            ..self
+        }
+    }
+
+    fn fits(&self, trips: f64) -> bool {
+        let is_near = |own: f64| (trips - own).abs() <= TRIPS_SHARE * own;
+        self.trips.is_none_or(is_near)
+    }
+
+    /// Whether the latency of one cell, averaged over rounds, is what each round's own line says
+    /// of the distance that this comes to.
+    fn foretells(&self, place: &[&Sample], sites: &[String], lines: &Lines, trips: f64) -> bool {
+        let off = |sample: &&Sample| {
+            let line = lines.fits.iter().find(|line| line.round == sample.round)?;
+            self.off_by(sample, sites, line)
         };
-        point.rtts_us.get(&pair).copied()
-    };
-    Some(([to(&peers[0])?, to(&peers[1])?], point.latency_us))
+        let offs: Vec<(f64, f64)> = place.iter().filter_map(off).collect();
+        let count = offs.len() as f64;
+        let off_us = offs.iter().map(|(off_us, _)| off_us).sum::<f64>() / count;
+        let farthest_us = offs.iter().map(|(_, farthest_us)| farthest_us).sum::<f64>() / count;
+        off_us.abs() <= AGREES * trips.abs() * farthest_us
+    }
+
+    /// The latency got less the one foretold, and the longest of all distances.
+    fn off_by(&self, sample: &Sample, sites: &[String], line: &Line) -> Option<(f64, f64)> {
+        let apart = Apart::of(sample, sites)?;
+        let foretold_us = line.at((self.equal_to)(&apart));
+        let longest_us = apart.all().fold(0.0, f64::max);
+        Some((sample.latency_us - foretold_us, longest_us))
+    }
 }
 
-/// Each cell's place, averaged over the rounds that have them all.
-fn mean_points(group: &Group, sites: &[String]) -> Option<Vec<Place>> {
-    let rounds = group.whole_rounds(|_| true);
-    let count = rounds.len() as f64;
-    let cells = rounds.first()?.len();
-    let mut means = vec![([0.0, 0.0], 0.0); cells];
-    for (mean, point) in rounds
-        .iter()
-        .flat_map(|round| round.iter().copied().enumerate())
-    {
-        let ([b, c], latency_us) = place(point, &sites[0], &sites[1..])?;
-        means[mean].0[0] += b / count;
-        means[mean].0[1] += c / count;
-        means[mean].1 += latency_us / count;
+fn candidates(sites: &[String]) -> Vec<Candidate> {
+    let peers = sites.len().saturating_sub(1);
+    if peers < 2 {
+        return vec![];
     }
-    Some(means)
+    let kth = |k: usize| {
+        let whom = match k {
+            1 => WaitsFor::Nearest,
+            _ if k == peers => WaitsFor::Farthest,
+            _ => WaitsFor::Kth(k as u32),
+        };
+        Candidate::new(whom, move |apart: &Apart| apart.sorted()[k - 1])
+    };
+    let site = |(at, site): (usize, &String)| {
+        Candidate::new(WaitsFor::Site(site.clone()), move |apart: &Apart| {
+            apart.peers[at]
+        })
+    };
+    let order = Candidate::new(WaitsFor::Each, Apart::mean);
+    let ring = Candidate::new(WaitsFor::Ring, Apart::ring).of_trips(1.5);
+    let with_farthest = |apart: &Apart| (2.0 * apart.mean() + apart.farthest()) / 3.0;
+    let after = Candidate::new(WaitsFor::OrderAndFarthest, with_farthest).of_trips(3.0);
+    let by_distance = (1..=peers).map(kth);
+    let by_site = sites[1..].iter().enumerate().map(site);
+    by_distance
+        .chain(by_site)
+        .chain([order, ring, after])
+        .collect()
 }
+
+#[cfg(test)]
+mod tests;

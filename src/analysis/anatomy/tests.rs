@@ -1,8 +1,6 @@
-use crate::analysis::example::{
-    Example, Truth, Waits, anatomy_points, eight, equal, flush, six, slow_at, unequal,
-};
+use crate::analysis::example::{Example, anatomy_points, eight, equal, flush, slow_at};
 use crate::analysis::summarise;
-use crate::analysis::summary::{Anatomy, Sum};
+use crate::analysis::summary::{Anatomy, Shape, Source, Sum};
 use crate::record::store::Record;
 use crate::record::{Flag, Measurement, histogram};
 
@@ -115,69 +113,86 @@ fn bent(bend_us: f64) -> Anatomy {
 
 #[test]
 fn a_bent_line_is_told_from_scatter() {
-    let straight = bent(0.0).lack_of_fit.unwrap();
-    assert!(straight.p.unwrap() > 0.05, "{straight:?}");
-    let bent = bent(600.0).lack_of_fit.unwrap();
-    assert!(bent.p.unwrap() < 0.001, "{bent:?}");
+    let straight = bent(0.0);
+    let (lack, halves) = (straight.lack_of_fit.unwrap(), straight.halves.unwrap());
+    assert!(lack.p.unwrap() > 0.05, "{lack:?}");
+    assert_eq!(halves.shape, Some(Shape::Straight), "{halves:?}");
+    assert!(straight.round_trips_systematic.unwrap() < 0.05);
+    let bent = bent(600.0);
+    let (lack, halves) = (bent.lack_of_fit.unwrap(), bent.halves.unwrap());
+    assert!(lack.p.unwrap() < 0.001, "{lack:?}");
     assert!(
-        bent.residual_us_max > 250.0 && bent.share > 0.05,
-        "{bent:?}"
+        lack.residual_us_max > 250.0 && lack.share > 0.05,
+        "{lack:?}"
     );
+    // 600 µs over 1.9 ms more in the near half, over 5.85 ms less in the far.
+    assert_eq!(halves.shape, Some(Shape::Bent), "{halves:?}");
+    assert!((halves.near.value - 1.32).abs() < 0.03, "{halves:?}");
+    assert!((halves.far.value - 0.90).abs() < 0.03, "{halves:?}");
+    assert!((bent.round_trips_systematic.unwrap() - 0.42).abs() < 0.05);
 }
 
-/// What is said of a mode that waits so, with peers near and far in turn.
-fn waits(waits: Waits, round_trips: f64) -> Anatomy {
-    let mut truth: Truth = six().remove(2);
-    (truth.waits, truth.round_trips) = (waits, round_trips);
-    let mut distances = Example::default().distances;
-    distances.extend([unequal(0.25, 8.0), unequal(8.0, 0.25)]);
-    let example = Example {
-        truths: vec![truth],
-        distances,
-        ..Example::default()
-    };
-    anatomies(&example.record()).remove(0)
-}
-
-#[test]
-fn unequal_distances_tell_whom_a_mode_waits_for() {
-    let said = |model, trips| waits(model, trips).waits_for.unwrap();
-    assert_eq!(said(Waits::Nearest, 1.0), "nearest");
-    assert_eq!(said(Waits::Farthest, 1.0), "farthest");
-    assert_eq!(said(Waits::For([1.0, 0.5]), 1.0), "both");
-    assert_eq!(said(Waits::For([1.0, 0.0]), 1.0), "b");
-    assert_eq!(said(Waits::For([0.0, 2.0]), 1.0), "c");
-    assert_eq!(said(Waits::Nearest, 0.0), "nobody");
-}
-
-#[test]
-fn each_peer_gets_its_slope() {
-    let peers = waits(Waits::For([1.0, 0.5]), 1.0).per_peer.unwrap();
-    assert!((peers["b"].value - 1.0).abs() < 0.005, "{peers:?}");
-    assert!((peers["c"].value - 0.5).abs() < 0.005, "{peers:?}");
-    assert!(peers["b"].low.is_some());
-}
-
-#[test]
-fn where_no_model_is_clearly_best_it_says_undecided() {
-    let mut truth = six().remove(2);
-    truth.waits = Waits::Nearest;
-    let mut distances = Example::default().distances;
-    distances.extend([unequal(2.0, 2.1), unequal(2.1, 2.0)]);
-    let example = Example {
-        truths: vec![truth],
-        distances,
-        ..Example::default()
-    };
-    let mut record = example.record();
+/// The example on disks, with what every flush really took and the flushes counted changed.
+fn with_disks(change: fn(&mut crate::record::DiskUse, &Measurement)) -> Anatomy {
+    let mut record = Example::anatomy().record();
     for measurement in &mut record.measurements {
-        let scatter = [30.0, -25.0, 40.0, -45.0, 5.0][measurement.cell];
-        shift_latency(measurement, scatter);
+        let mut disks = std::mem::take(&mut measurement.disks);
+        disks.iter_mut().for_each(|disk| change(disk, measurement));
+        measurement.disks = disks;
     }
-    assert_eq!(
-        anatomies(&record)[0].waits_for.as_deref(),
-        Some("undecided")
+    of(&anatomies(&record), "mysql single").clone()
+}
+
+#[test]
+fn flush_times_are_those_of_the_window_and_not_of_the_probe() {
+    let plain = with_disks(|_, _| ());
+    assert_eq!(plain.flush_from, Source::Window);
+    // Every flush took a quarter longer than the probes found: so many fewer are in series.
+    let slower = with_disks(|disk, _| disk.flush_time_us *= 1.25);
+    assert!(
+        (slower.flushes.unwrap().value - 2.4).abs() < 0.01,
+        "{slower:?}"
     );
+    let idle = with_disks(|disk, _| disk.flushes = disk.flushes.min(19));
+    assert_eq!(idle.flush_from, Source::Probe);
+    assert!((idle.flushes.unwrap().value - 3.0).abs() < 0.01, "{idle:?}");
+}
+
+#[test]
+fn the_slope_is_held_against_the_flushes_counted() {
+    let plain = with_disks(|_, _| ());
+    let count = plain.flushes_counted.unwrap();
+    assert!((count.per_commit.value - 3.0).abs() < 0.01, "{count:?}");
+    assert_eq!(count.agrees, Some(true));
+    assert!(plain.flushes_systematic.unwrap() < 0.05);
+    let off = with_disks(|disk, _| {
+        let fewer = disk.flushes * 29 / 30;
+        disk.flush_time_us *= fewer as f64 / disk.flushes as f64;
+        disk.flushes = fewer;
+    });
+    let count = off.flushes_counted.unwrap();
+    assert!((count.per_commit.value - 2.9).abs() < 0.02, "{count:?}");
+    assert_eq!(count.agrees, Some(false));
+    assert!(off.flushes_systematic.unwrap() > 0.09, "{off:?}");
+}
+
+#[test]
+fn what_a_server_flushes_by_the_clock_is_no_flush_of_a_commit() {
+    let busy = with_disks(|disk, measurement| {
+        let by_clock = 2.0 * measurement.window_s;
+        disk.flush_time_us *= 1.0 + by_clock / disk.flushes as f64;
+        disk.flushes += by_clock as u64;
+    });
+    let count = busy.flushes_counted.unwrap();
+    assert!((count.background_per_s - 2.0).abs() < 0.05, "{count:?}");
+    assert_eq!(count.agrees, Some(true), "{count:?}");
+}
+
+#[test]
+fn a_commit_that_waits_for_others_has_no_count_to_agree_with() {
+    let all = anatomies(&Example::anatomy().record());
+    let count = of(&all, "mysql semisync").flushes_counted.unwrap();
+    assert_eq!(count.agrees, None);
 }
 
 #[test]

@@ -77,23 +77,24 @@ pub fn got(cell: &Cell, truth: &Truth) -> Vec<DiskGot> {
 }
 
 /// What the disks did.
-pub fn used(commits: f64, truth: &Truth) -> Vec<DiskUse> {
+pub fn used(cell: &Cell, commits: f64, truth: &Truth) -> Vec<DiskUse> {
     let role = |node: &str| match (node, truth.spec.mode.has_one_server()) {
         ("a", _) => DiskRole::Writer,
         (_, true) => DiskRole::Copy,
         (_, false) => DiskRole::Replica,
     };
-    let used = |(node, _): (String, String)| {
-        let per_commit = if node == "a" { 4.0 } else { 2.5 };
+    let used = |(node, site): (String, String)| {
+        let per_commit = if node == "a" { 3.0 } else { 2.5 };
+        let flushes = (per_commit * commits) as u64;
         DiskUse {
             role: role(&node),
             node,
             reads: 0,
             writes: (7.0 * commits) as u64,
-            flushes: (per_commit * commits) as u64,
+            flushes,
             bytes_read: 0,
             bytes_written: (32_000.0 * commits) as u64,
-            flush_time_us: 900.0 * commits,
+            flush_time_us: flushes as f64 * (flush_us(cell, &site) + 40.0),
             cpu_us: 80.0 * commits,
             timed_replies: (per_commit * commits) as u64,
             late_replies: 0,

@@ -33,6 +33,18 @@ pub struct Anatomy {
     /// Of the line over distances, and of that over flush times.
     pub lack_of_fit: Option<LackOfFit>,
     pub flushes_lack_of_fit: Option<LackOfFit>,
+    /// Slopes of both halves of either line.
+    pub halves: Option<Halves>,
+    pub flushes_halves: Option<Halves>,
+    /// What may be wrong with either slope though it is the same in every round: by how much its
+    /// halves differ or, if that is more, the flushes counted.
+    pub round_trips_systematic: Option<f64>,
+    pub flushes_systematic: Option<f64>,
+    /// Flushes of the writer's disk by its own count.
+    pub flushes_counted: Option<Counted>,
+    /// Where the delays come from that lines are drawn over.
+    pub rtt_from: Source,
+    pub flush_from: Source,
     /// Cells with both distance and flush time raised.
     pub adds: Vec<Adds>,
     /// Where a site's disks alone were slowed down: flushes there in series with the commit.
@@ -42,8 +54,7 @@ pub struct Anatomy {
     pub log_layout: String,
     /// With unequal distances: round trips by the site of the peer.
     pub per_peer: Option<BTreeMap<String, Value>>,
-    /// `nearest`, `farthest`, `both`, `nobody`, `undecided`, or the site waited for.
-    pub waits_for: Option<String>,
+    pub waits_for: Option<WaitsFor>,
     /// Doubts about its measurements, void ones included.
     pub flags: Vec<FlagCount>,
     /// The same row's figures in another record, where one was asked for.
@@ -108,4 +119,102 @@ pub struct LackOfFit {
     /// Chance of straying as far by noise alone if the line were true: an F test against the
     /// scatter between rounds. Absent with one round.
     pub p: Option<f64>,
+}
+
+/// Slopes of a line's near half and of its far half: the middle point of an odd number is in both.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Halves {
+    pub near: Value,
+    pub far: Value,
+    /// The far half's less the near half's, a difference for each round.
+    pub difference: Value,
+    /// Absent without an interval.
+    pub shape: Option<Shape>,
+}
+
+/// What the halves say of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// The interval of the difference lies within 0.05 of zero.
+    Straight,
+    /// It lies wholly outside.
+    Bent,
+    /// It is too wide to say either.
+    Undecided,
+}
+
+/// Flushes of the writer's disk in the windows of all points of the flush line, over commits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Counted {
+    /// What one commit more adds to the count.
+    pub per_commit: Value,
+    /// What is flushed each second whether or not anything is committed.
+    pub background_per_s: f64,
+    /// Where commits wait for this disk alone, one flush after the other: whether the slope is
+    /// within 0.05 of the count.
+    pub agrees: Option<bool>,
+}
+
+/// Where a delay that was got comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// What the load's own packets and flushes waited.
+    Window,
+    /// Probes before and after the window.
+    #[default]
+    Probe,
+}
+
+/// Whom a commit waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub enum WaitsFor {
+    Nobody,
+    Nearest,
+    /// The peer that so many are no farther than, itself among them: neither the first nor the
+    /// last.
+    Kth(u32),
+    Farthest,
+    /// This peer, wherever the others are.
+    Site(String),
+    /// Every peer's distance counts alike.
+    Each,
+    /// Half of the way round over two peers, one to the other.
+    Ring,
+    /// Every peer's distance, and then the farthest's once more.
+    OrderAndFarthest,
+    Undecided,
+}
+
+impl From<WaitsFor> for String {
+    fn from(whom: WaitsFor) -> String {
+        let word = match whom {
+            WaitsFor::Nobody => "nobody",
+            WaitsFor::Nearest => "nearest",
+            WaitsFor::Kth(k) => return format!("nearest-{k}"),
+            WaitsFor::Farthest => "farthest",
+            WaitsFor::Site(site) => return format!("site {site}"),
+            WaitsFor::Each => "each",
+            WaitsFor::Ring => "ring",
+            WaitsFor::OrderAndFarthest => "order-and-farthest",
+            WaitsFor::Undecided => "undecided",
+        };
+        word.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_a_commit_waits_for_is_one_word() {
+        let word = |whom: WaitsFor| serde_json::to_value(whom).unwrap();
+        assert_eq!(word(WaitsFor::Farthest), "farthest");
+        assert_eq!(word(WaitsFor::OrderAndFarthest), "order-and-farthest");
+        assert_eq!(word(WaitsFor::Kth(2)), "nearest-2");
+        assert_eq!(word(WaitsFor::Site("nearest".into())), "site nearest");
+    }
 }

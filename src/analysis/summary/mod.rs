@@ -22,7 +22,9 @@ use crate::record::{EndpointFacts, Host, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
 pub use against::{AddedAt, Against, ModeAgainst};
-pub use anatomy::{Adds, Anatomy, Beside, LackOfFit, Sum};
+pub use anatomy::{
+    Adds, Anatomy, Beside, Counted, Halves, LackOfFit, Shape, Source, Sum, WaitsFor,
+};
 pub use cell::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
     ReplicaCpu, Traffic, VoidMeasurement, WithVoid,

@@ -30,6 +30,8 @@ pub struct Port {
 struct UnderWay {
     due_ns: u64,
     number: u64,
+    /// When it was stamped.
+    sent_ns: u64,
     path: usize,
     packet: Box<[u8]>,
     /// How long it waited before it was read.
@@ -180,16 +182,23 @@ impl Fabric {
                 carried.packets += 1;
                 carried.bytes += bytes as u64;
                 let unread_ns = self.unread.waited_ns(from, arrived_ns);
-                self.send_off(due_ns, path, bytes, unread_ns);
+                self.send_off((arrived_ns, due_ns), path, bytes, unread_ns);
             }
         }
     }
 
-    fn send_off(&mut self, due_ns: u64, path: usize, bytes: usize, unread_ns: u64) {
+    fn send_off(
+        &mut self,
+        (sent_ns, due_ns): (u64, u64),
+        path: usize,
+        bytes: usize,
+        unread_ns: u64,
+    ) {
         self.arrivals += 1;
         self.under_way.push(Reverse(UnderWay {
             due_ns,
             number: self.arrivals,
+            sent_ns,
             path,
             packet: self.buffer[..bytes].into(),
             unread_ns,
@@ -197,9 +206,13 @@ impl Fabric {
     }
 
     fn deliver(&mut self, packet: &UnderWay) {
-        let late_ns = now_ns().saturating_sub(packet.due_ns);
+        let now_ns = now_ns();
+        let late_ns = now_ns.saturating_sub(packet.due_ns);
         self.note_lateness(late_ns + packet.unread_ns);
         self.paths[packet.path].release();
+        let carried = &mut self.carried[packet.path];
+        carried.released += 1;
+        carried.delay_ns_sum += delay_ns(now_ns.saturating_sub(packet.sent_ns), self.floor);
         let to = packet.path % self.ports.len();
         if write(&self.ports[to].tun, &packet.packet).is_err() {
             self.totals.undelivered_packets += 1;
@@ -219,6 +232,11 @@ impl Fabric {
         let (from, to) = (find(from)?, find(to)?);
         (from != to).then_some(from * self.ports.len() + to)
     }
+}
+
+/// The one-way delay of a packet that the switch held for so long.
+fn delay_ns(held_ns: u64, floor: Duration) -> u64 {
+    held_ns + (floor / 2).as_nanos() as u64
 }
 
 /// The destination of an IPv4 packet; `None` for anything else.
@@ -246,10 +264,17 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_floor_is_part_of_a_delay() {
+        assert_eq!(delay_ns(3_960_000, Duration::from_micros(80)), 4_000_000);
+        assert_eq!(delay_ns(0, Duration::from_micros(80)), 40_000);
+    }
+
+    #[test]
     fn the_packet_due_first_comes_first_and_ties_keep_their_order() {
         let packet = |due_ns, number| UnderWay {
             due_ns,
             number,
+            sent_ns: 0,
             path: 0,
             packet: Box::default(),
             unread_ns: 0,

@@ -65,6 +65,10 @@ pub struct PairCounters {
     pub packets: u64,
     /// Their IP bytes, headers included.
     pub bytes: u64,
+    /// Packets handed over at the other end, and the sum of their one-way delays as got: from the
+    /// stamp to the handing over, and half of the floor, which lies outside of the switch.
+    pub released: u64,
+    pub delay_ns_sum: u64,
     /// Packets dropped by the loss setting.
     pub dropped_by_loss: u64,
     /// Packets dropped because the link was cut.
@@ -142,12 +146,19 @@ impl SwitchCounters {
 }
 
 impl PairCounters {
+    /// Mean one-way delay as got, in µs; none if nothing was handed over.
+    pub fn delay_us_mean(&self) -> Option<f64> {
+        (self.released > 0).then(|| self.delay_ns_sum as f64 / 1e3 / self.released as f64)
+    }
+
     fn combined(&self, other: &PairCounters, by: fn(u64, u64) -> u64) -> PairCounters {
         PairCounters {
             from: self.from.clone(),
             to: self.to.clone(),
             packets: by(self.packets, other.packets),
             bytes: by(self.bytes, other.bytes),
+            released: by(self.released, other.released),
+            delay_ns_sum: by(self.delay_ns_sum, other.delay_ns_sum),
             dropped_by_loss: by(self.dropped_by_loss, other.dropped_by_loss),
             dropped_by_cut: by(self.dropped_by_cut, other.dropped_by_cut),
             dropped_by_queue: by(self.dropped_by_queue, other.dropped_by_queue),
@@ -165,6 +176,8 @@ mod tests {
             to: "b".into(),
             packets,
             bytes,
+            released: packets,
+            delay_ns_sum: packets * 4_000_000,
             ..PairCounters::default()
         };
         SwitchCounters {
@@ -183,6 +196,12 @@ mod tests {
         let added = counters(30, 3_000).since(&counters(10, 1_000));
         assert_eq!(added, counters(20, 2_000));
         assert_eq!(added.work_ns(), 160_000);
+        assert_eq!(added.pairs[0].delay_us_mean(), Some(4_000.0));
+    }
+
+    #[test]
+    fn a_mean_delay_needs_a_packet() {
+        assert_eq!(PairCounters::default().delay_us_mean(), None);
     }
 
     #[test]

@@ -75,6 +75,7 @@ fn measurement(round: u32, cell: usize) -> Measurement {
         packets: 400,
         bytes: 90_000,
         is_client: false,
+        delay_us: Some(1_080.5),
     };
     Measurement {
         round,
