@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::summary::{AddedAt, Against, Anatomy, Axis, CellSummary, ModeAgainst};
+use super::summary::{AddedAt, Against, Anatomy, Axis, CellSummary, ModeAgainst, WaitsFor};
 use crate::study::Study;
 
 /// Less than this share of the nearest peer's distance is no wait for a peer.
@@ -11,9 +11,6 @@ const NOBODY: f64 = 0.5;
 const TRIPS: std::ops::RangeInclusive<f64> = 0.7..=3.0;
 /// A peer whose distance makes up so much of what is waited for is the one that counts.
 const MOST: f64 = 0.8;
-
-const NOBODY_WORD: &str = "nobody";
-const UNDECIDED: &str = "undecided";
 
 /// `None` where the study has no such row.
 pub fn of(study: &Study, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<Against> {
@@ -41,7 +38,7 @@ fn mode(
     let own = anatomy.iter().find(|anatomy| is_of(anatomy, first));
     let (waits_for, counts) = own
         .and_then(|anatomy| by_distances(anatomy, &peers_us))
-        .unwrap_or_else(|| by_latency(cells, first, &peers_us));
+        .unwrap_or_else(|| (by_latency(cells, first, &peers_us), None));
     Some(ModeAgainst {
         label: first.label.clone(),
         waits_for,
@@ -94,10 +91,11 @@ fn is_of(anatomy: &Anatomy, cell: &CellSummary) -> bool {
 fn by_distances(
     anatomy: &Anatomy,
     peers_us: &BTreeMap<String, f64>,
-) -> Option<(String, Option<String>)> {
-    let waits_for = anatomy.waits_for.clone().filter(|word| word != UNDECIDED)?;
-    let counts = match waits_for.as_str() {
-        "both" => most(anatomy, peers_us),
+) -> Option<(WaitsFor, Option<String>)> {
+    let is_told = |whom: &WaitsFor| *whom != WaitsFor::Undecided;
+    let waits_for = anatomy.waits_for.clone().filter(is_told)?;
+    let counts = match waits_for {
+        WaitsFor::Each | WaitsFor::Ring => most(anatomy, peers_us),
         _ => None,
     };
     Some((waits_for, counts))
@@ -119,31 +117,29 @@ fn by_latency(
     cells: &[CellSummary],
     cell: &CellSummary,
     peers_us: &BTreeMap<String, f64>,
-) -> (String, Option<String>) {
-    let undecided = (UNDECIDED.to_owned(), None);
+) -> WaitsFor {
     let mut by_distance: Vec<(&String, f64)> = peers_us.iter().map(|(s, us)| (s, *us)).collect();
     by_distance.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let Some((_, nearest_us)) = by_distance.first() else {
-        return (NOBODY_WORD.to_owned(), None);
+        return WaitsFor::Nobody;
     };
     let Some(wait_us) = wait_us(cells, cell) else {
-        return undecided;
+        return WaitsFor::Undecided;
     };
     if wait_us < NOBODY * nearest_us {
-        return (NOBODY_WORD.to_owned(), None);
+        return WaitsFor::Nobody;
     }
     let can_be = |(_, us): &&(&String, f64)| TRIPS.contains(&(wait_us / us));
     let candidates: Vec<&(&String, f64)> = by_distance.iter().filter(can_be).collect();
     let [(site, _)] = candidates[..] else {
-        return undecided;
+        return WaitsFor::Undecided;
     };
     let place = by_distance.iter().position(|(own, _)| own == site);
-    let word = match place {
-        Some(0) => "nearest",
-        Some(last) if last + 1 == by_distance.len() => "farthest",
-        _ => site.as_str(),
-    };
-    (word.to_owned(), None)
+    match place {
+        Some(0) => WaitsFor::Nearest,
+        Some(last) if last + 1 == by_distance.len() => WaitsFor::Farthest,
+        _ => WaitsFor::Site((*site).clone()),
+    }
 }
 
 /// The median above that of the same server alone, under the same load.
@@ -171,36 +167,36 @@ mod tests {
         BTreeMap::from([("b".to_owned(), b), ("c".to_owned(), c)])
     }
 
-    fn told(p50_us: f64, peers_us: &BTreeMap<String, f64>) -> String {
+    fn told(p50_us: f64, peers_us: &BTreeMap<String, f64>) -> WaitsFor {
         let cells = [cell(1, 3_000.0), cell(3, p50_us)];
-        by_latency(&cells, &cells[1], peers_us).0
+        by_latency(&cells, &cells[1], peers_us)
     }
 
     #[test]
     fn latency_tells_whom_a_commit_waits_for_where_only_one_can_be_it() {
         let zones = zones(2_000.0, 30_000.0);
-        assert_eq!(told(3_400.0, &zones), "nobody");
-        assert_eq!(told(5_300.0, &zones), "nearest");
-        assert_eq!(told(36_900.0, &zones), "farthest");
+        assert_eq!(told(3_400.0, &zones), WaitsFor::Nobody);
+        assert_eq!(told(5_300.0, &zones), WaitsFor::Nearest);
+        assert_eq!(told(36_900.0, &zones), WaitsFor::Farthest);
         assert_eq!(
             told(15_000.0, &zones),
-            "undecided",
+            WaitsFor::Undecided,
             "no whole number of trips"
         );
     }
 
     #[test]
     fn peers_alike_are_not_told_apart() {
-        assert_eq!(told(5_300.0, &zones(2_000.0, 2_200.0)), "undecided");
-        assert_eq!(told(3_100.0, &zones(2_000.0, 2_200.0)), "nobody");
+        assert_eq!(told(5_300.0, &zones(2_000.0, 2_200.0)), WaitsFor::Undecided);
+        assert_eq!(told(3_100.0, &zones(2_000.0, 2_200.0)), WaitsFor::Nobody);
     }
 
     #[test]
     fn a_server_alone_waits_for_nobody_and_without_it_nothing_is_told() {
-        assert_eq!(told(9_000.0, &BTreeMap::new()), "nobody");
+        assert_eq!(told(9_000.0, &BTreeMap::new()), WaitsFor::Nobody);
         let cells = [cell(3, 9_000.0)];
-        let (word, _) = by_latency(&cells, &cells[0], &zones(2_000.0, 30_000.0));
-        assert_eq!(word, "undecided");
+        let whom = by_latency(&cells, &cells[0], &zones(2_000.0, 30_000.0));
+        assert_eq!(whom, WaitsFor::Undecided);
     }
 
     #[test]
@@ -211,7 +207,7 @@ mod tests {
             high: None,
         };
         let anatomy = Anatomy {
-            waits_for: Some("both".to_owned()),
+            waits_for: Some(WaitsFor::Each),
             per_peer: Some(
                 [("b", 1.0), ("c", 1.0)]
                     .map(|(s, v)| (s.to_owned(), trips(v)))
@@ -223,7 +219,7 @@ mod tests {
         assert_eq!(told(2_000.0, 30_000.0).as_deref(), Some("c"));
         assert_eq!(told(20_000.0, 30_000.0), None);
         let unsure = Anatomy {
-            waits_for: Some(UNDECIDED.to_owned()),
+            waits_for: Some(WaitsFor::Undecided),
             ..anatomy
         };
         assert_eq!(by_distances(&unsure, &zones(1.0, 1.0)), None);

@@ -3,9 +3,10 @@
 use super::label;
 use super::numbers::{digits, time};
 use super::page::Block;
+use super::waits;
 use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
-use crate::analysis::summary::{AddedAt, Against, ModeAgainst};
+use crate::analysis::summary::{AddedAt, Against, ModeAgainst, WaitsFor};
 
 /// Peers whose distances differ by less than this share are equally far.
 const ALIKE: f64 = 0.1;
@@ -36,7 +37,7 @@ fn sentence(summary: &Summary, against: &Against, mode: &ModeAgainst) -> String 
         "{}: {} per commit; {}",
         mode.label,
         each.join(", "),
-        waits(summary, mode)
+        whom(summary, mode)
     )
 }
 
@@ -93,7 +94,7 @@ fn are_equally_far(mode: &ModeAgainst) -> bool {
     most - least < ALIKE * most
 }
 
-fn waits(summary: &Summary, mode: &ModeAgainst) -> String {
+fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
     let on_disks = summary.cells.iter().any(|cell| cell.disks.is_some());
     let peers = mode.at.first().map(|at| &at.rtt_us);
     let by_distance = |is_before: fn(f64, f64) -> bool| {
@@ -104,26 +105,25 @@ fn waits(summary: &Summary, mode: &ModeAgainst) -> String {
         });
         chosen.map(|(site, us)| format!(", {site} ({})", digits_ms(*us)))
     };
-    match &mode.waits_for[..] {
-        "nobody" if on_disks => "waits for its own flush".to_owned(),
-        "nobody" => "waits for no peer".to_owned(),
-        "nearest" => {
+    let counts = mode.counts.as_ref();
+    let counts = counts.map_or(String::new(), |site| format!(", {site} counts"));
+    match &mode.waits_for {
+        WaitsFor::Nobody if on_disks => "waits for its own flush".to_owned(),
+        WaitsFor::Nobody => "waits for no peer".to_owned(),
+        WaitsFor::Nearest => {
             let which = by_distance(|one, other| one < other);
             format!("waits for the nearest{}", which.unwrap_or_default())
         }
-        "farthest" => {
+        WaitsFor::Farthest => {
             let which = by_distance(|one, other| one > other);
             format!("waits for the farthest{}", which.unwrap_or_default())
         }
-        "both" => match &mode.counts {
-            Some(site) => format!("waits for both, {site} counts"),
-            None => "waits for both".to_owned(),
-        },
-        "undecided" if are_equally_far(mode) => {
+        WaitsFor::Each => format!("waits for both{counts}"),
+        WaitsFor::Undecided if are_equally_far(mode) => {
             "for whom it waits nobody can tell: its peers are equally far".to_owned()
         }
-        "undecided" => "whom it waits for is undecided".to_owned(),
-        site => format!("waits for {site}"),
+        WaitsFor::Site(site) => format!("waits for {site}"),
+        other => format!("{}{counts}", waits::in_words(other)),
     }
 }
 
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_sentence_tells_of_each_mode_and_whom_it_waits_for() {
-        let mode = |waits_for: &str, counts: Option<&str>| ModeAgainst {
+        let mode = |waits_for: WaitsFor, counts: Option<&str>| ModeAgainst {
             label: "mysql group".to_owned(),
-            waits_for: waits_for.to_owned(),
+            waits_for,
             counts: counts.map(str::to_owned),
             at: vec![AddedAt {
                 connections: 1,
@@ -189,11 +189,11 @@ mod tests {
             }],
         };
         let summary = summary(vec![
-            mode("both", Some("c")),
-            mode("nearest", None),
-            mode("farthest", None),
-            mode("undecided", None),
-            mode("b", None),
+            mode(WaitsFor::Each, Some("c")),
+            mode(WaitsFor::Nearest, None),
+            mode(WaitsFor::Farthest, None),
+            mode(WaitsFor::Undecided, None),
+            mode(WaitsFor::Site("b".to_owned()), None),
         ]);
         let [_, Block::Lines(lines), _] = &blocks(&summary)[..] else {
             panic!("no sentences");

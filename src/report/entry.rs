@@ -298,7 +298,12 @@ mod tests {
         assert_eq!(range(631.0, 4_751.0).to_string(), "unknown");
         let marked = range(631.0, 4_751.0).marked(true, Mark::NoDifference);
         assert_eq!(marked.to_string(), "unknown");
-        let half = Entry::plus_minus(Some(value(10.0, 1.0, 19.0)), Unit::Number(0));
+        let half = Value {
+            value: 10.0,
+            low: Some(1.0),
+            high: Some(19.0),
+        };
+        let half = Entry::plus_minus(Some(half), Unit::Number(0));
         assert_eq!(half.to_string(), "10 ±9");
         assert_eq!(half.marked(true, Mark::Unknown).to_string(), "unknown");
     }

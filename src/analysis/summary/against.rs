@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::anatomy::WaitsFor;
 use super::estimate::Estimate;
 
 /// All modes against one row.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Against {
     /// Label of that row.
     pub baseline: String,
@@ -16,18 +17,17 @@ pub struct Against {
 }
 
 /// One mode against that row.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModeAgainst {
     pub label: String,
-    /// Whom its commits wait for: `nobody`, `nearest`, `farthest`, `both`, a site, or `undecided`.
-    pub waits_for: String,
+    pub waits_for: WaitsFor,
     /// The site whose distance makes up most of what a commit waits for, where that is known.
     pub counts: Option<String>,
     pub at: Vec<AddedAt>,
 }
 
 /// What is added at one point.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AddedAt {
     /// Of the mode's cell.
     pub id: String,

@@ -58,7 +58,7 @@ pub struct Anatomy {
     /// Doubts about its measurements, void ones included.
     pub flags: Vec<FlagCount>,
     /// The same row's figures in another record, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
     /// The point of its first cell; no part of the JSON, which has its values by name.
     #[serde(skip)]
@@ -66,7 +66,7 @@ pub struct Anatomy {
 }
 
 /// Figures of another record; those that it lacks are absent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Beside {
     pub round_trips: Option<Value>,
     pub flushes: Option<Value>,
@@ -168,7 +168,7 @@ pub enum Source {
 }
 
 /// Whom a commit waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub enum WaitsFor {
     Nobody,
@@ -185,6 +185,7 @@ pub enum WaitsFor {
     Ring,
     /// Every peer's distance, and then the farthest's once more.
     OrderAndFarthest,
+    #[default]
     Undecided,
 }
 

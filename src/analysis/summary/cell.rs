@@ -44,7 +44,7 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<u32>,
     /// From the end of a connection's transaction to the beginning of its next; absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pace_us: Option<f64>,
     /// What tables call the distances.
     pub distances: String,
@@ -69,7 +69,7 @@ pub struct CellSummary {
     pub rounds: u32,
     pub rounds_void: u32,
     /// What the main figures are with the measurements that are left out; absent without any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub with_void: Option<WithVoid>,
     pub per: Per,
     /// Commits, or transactions where the workload only reads.
@@ -102,18 +102,18 @@ pub struct CellSummary {
     pub difference_shown: Option<bool>,
     /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is
     /// no price of the mode.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_ratio_shared: bool,
     /// CPU time of all for each commit over the baseline's, paired by round; absent where
     /// contention is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ratio: Option<Estimate>,
     pub latency_us: Percentiles,
     pub cpu_us_per_commit: CpuPerCommit,
     /// Of the idle lab's servers, by node.
     pub cpu_us_per_s_idle: BTreeMap<String, f64>,
     /// For how long each was watched for that; absent in an older record, where it was 0.3 s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_watched_s: Option<f64>,
     pub bytes_per_commit: Traffic,
     pub packets_per_commit: Traffic,
@@ -156,13 +156,13 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters_per_commit: BTreeMap<String, Option<f64>>,
     /// Absent in a record of before it was looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
     /// Median over rounds, 0 to 1, stolen time included.
     pub host_busy: Option<f64>,
     /// At several connections: latency over that at one, where it grew though neither the host's
     /// CPUs nor the writer's disk were busy: commits wait for each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_factor: Option<f64>,
     /// Errors over all rounds.
     pub errors: ServerErrors,
@@ -176,7 +176,7 @@ pub struct CellSummary {
 }
 
 /// A cell's main figures over all its measurements, those included whose links were late.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WithVoid {
     /// Those left out, in the order in which they were made.
     pub void: Vec<VoidMeasurement>,
@@ -189,7 +189,7 @@ pub struct WithVoid {
 }
 
 /// A measurement that is left out, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VoidMeasurement {
     pub round: u32,
     pub flags: Vec<Flag>,

@@ -75,12 +75,12 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointFacts>,
     /// With a row that the user holds all others against.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
     pub cells: Vec<CellSummary>,
     pub anatomy: Vec<Anatomy>,
     /// Name of the record whose figures stand beside those of `anatomy`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// What each variable of a screening design does, alone and with others.
     pub effects: Vec<Effects>,
