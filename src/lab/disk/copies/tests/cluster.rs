@@ -229,7 +229,7 @@ impl Cluster {
         let legal = self.world.legal_images(&node.role);
         let received = match &node.role {
             Role::Copy(copy) => copy.survey(now),
-            Role::Head(_) => panic!("a head is not promoted"),
+            Role::Head(_) => panic!("a head that promised is a copy"),
         };
         let received = (received.generation, received.seq);
         node.role.promote(&mut node.store, now, terms, generation);
