@@ -326,7 +326,7 @@ fn the_study_of_group_commit_keeps_its_time_and_asks_what_the_article_did() {
     let plan = plan(&study);
     assert_eq!(
         (study.modes.len(), plan.cells.len()),
-        (12, 6 * 4 * 7 + 4 * 2 * 4 + 2 * 3)
+        (11, 6 * 4 * 7 + 3 * 4 + 2 * 3)
     );
     assert!(minutes(&study) <= 30.0, "{} min", minutes(&study));
     let servers: BTreeSet<&str> = study.modes.iter().map(|spec| &spec.server[..]).collect();

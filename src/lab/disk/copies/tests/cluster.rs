@@ -263,7 +263,7 @@ impl Cluster {
         let mut data: Vec<u8> = pattern.into_iter().cycle().take(bytes).collect();
         let sealed = self.head(at).map_or(0, Head::sealed);
         let node = &mut self.nodes[at];
-        if self.shape.ack == Ack::ProtocolC && request % 3 == 0 && bytes > COMMIT.len() {
+        if self.shape.ack == Ack::ProtocolC && request.is_multiple_of(3) && bytes > COMMIT.len() {
             data[..COMMIT.len()].copy_from_slice(&COMMIT);
             node.commit_epoch = sealed + 1;
         }
