@@ -88,9 +88,9 @@ pub fn promise(terms: &Terms, fault: Fault) -> Promise {
     }
 }
 
-/// Of a volume with copies of which so many hold what is acknowledged. The copies that are left keep
-/// their power: with DRBD's rule some of it is in their memory only, which is enough for this
-/// fault, but not if they lose their power too.
+/// Of a volume with copies of which so many hold what is acknowledged. The copies that are left
+/// keep their power: with DRBD's rule some of it is in their memory only, which is enough for
+/// this fault, but not if they lose their power too.
 fn held_elsewhere(terms: &Terms, write_quorum: usize, ack: Ack) -> Promise {
     if write_quorum <= terms.most_in_one_site() {
         return none(Reason::HeldInOneSite);

@@ -228,27 +228,29 @@ pub fn report(
 
 fn print(record: Record, format: Format, beside: Option<&Other>) -> Result<()> {
     use std::io::Write;
+    let mut has_anatomy = false;
     let text = match TrialPage::of(&record) {
         Some(_) if format == Format::Csv => {
             let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));
             return Err(Mistake::new("command line", "--format", "csv", &allowed).into());
         }
-        Some(_) if beside.is_some() => {
-            let allowed =
-                "stands beside an anatomy, and this record of trials has none: leave it out";
-            let name = beside.map_or("", |other| &other.name);
-            return Err(Mistake::new("command line", "--beside", name, allowed).into());
-        }
         Some(page) => trial::render(&page, format),
         None => {
             let mut summary = analysis::summarise(&record);
-            if let Some(Other { name, anatomy }) = beside {
+            has_anatomy = summary.anatomy.iter().any(Anatomy::has_line);
+            if let Some(Other { name, anatomy }) = beside
+                && has_anatomy
+            {
                 put_beside(&mut summary.anatomy, anatomy);
                 summary.beside = Some(name.clone());
             }
             render(&summary, format)
         }
     };
+    if let Some(other) = beside.filter(|_| !has_anatomy) {
+        let name = &other.name;
+        eprintln!("acklab: the record printed has no anatomy for that of {name} to stand beside");
+    }
     // A reader that stops reading early (`| head`) is no fault.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(())

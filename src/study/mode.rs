@@ -67,10 +67,10 @@ pub enum Ack {
     ///
     /// DRBD answers an empty flush from the local disk, and sends a barrier
     /// (`drbd_process_write_request`, `QUEUE_AS_DRBD_BARRIER` in drbd_req.c, 8.4 and 9). It sends
-    /// a write with its flags for flush and forced unit access (`bio_flags_to_wire` in drbd_main.c),
-    /// and waits until the peer has written and flushed it. ext4 commits its journal with such a
-    /// write. The loop device here has no forced unit access, so that the kernel makes it a flush,
-    /// a write and a flush, which the volume has to tell from others.
+    /// a write with its flags for flush and forced unit access (`bio_flags_to_wire` in
+    /// drbd_main.c), and waits until the peer has written and flushed it. ext4 commits its journal
+    /// with such a write. The loop device here has no forced unit access, so that the kernel makes
+    /// it a flush, a write and a flush, which the volume has to tell from others.
     ProtocolC,
     /// A write for nothing, a flush for their durability.
     Flush,

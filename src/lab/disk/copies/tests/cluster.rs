@@ -229,7 +229,7 @@ impl Cluster {
         let legal = self.world.legal_images(&node.role);
         let received = match &node.role {
             Role::Copy(copy) => copy.survey(now),
-            Role::Head(_) => panic!("a head is not promoted"),
+            Role::Head(_) => panic!("a head that promised is a copy"),
         };
         let received = (received.generation, received.seq);
         node.role.promote(&mut node.store, now, terms, generation);
@@ -263,7 +263,7 @@ impl Cluster {
         let mut data: Vec<u8> = pattern.into_iter().cycle().take(bytes).collect();
         let sealed = self.head(at).map_or(0, Head::sealed);
         let node = &mut self.nodes[at];
-        if self.shape.ack == Ack::ProtocolC && request % 3 == 0 && bytes > COMMIT.len() {
+        if self.shape.ack == Ack::ProtocolC && request.is_multiple_of(3) && bytes > COMMIT.len() {
             data[..COMMIT.len()].copy_from_slice(&COMMIT);
             node.commit_epoch = sealed + 1;
         }

@@ -281,7 +281,7 @@ fn touch_is_proven_for_one_timeout_from_the_ping_on() {
     follower
         .copy
         .power_cut(&mut follower.store, PowerCut::DropAll);
-    assert_eq!(follower.copy.survey(last).touch, Touch::Unsure);
+    assert_eq!(follower.copy.survey(last).touch, Touch::DurableOnly);
 }
 
 #[test]

@@ -470,5 +470,5 @@ fn a_head_that_was_refused_does_not_take_itself_for_the_last() {
         Copy::new(stage.head.retire()).survey(NOW).touch
     };
     assert_eq!(touch(false), Touch::Proven);
-    assert_eq!(touch(true), Touch::Unsure);
+    assert_eq!(touch(true), Touch::DurableOnly);
 }
