@@ -10,8 +10,8 @@ const GROUPED_FROM_SESSIONS: u32 = 16;
 /// `SCHED_BATCH` it does not preempt what runs: it starts at once on an idle CPU, else when a
 /// server waits, and then finds several answers (64 sessions on two cores: 5 µs of CPU per
 /// point select, not 9). With few sessions each answer's time matters more than CPU, so there
-/// the class stays the usual one. So it does in an open loop and in a paced one, whose due times must be kept. A
-/// class that somebody else has set is left alone.
+/// the class stays the usual one. So it does in an open loop and at a
+/// pace, whose due times must be kept. A class that somebody else has set is left alone.
 pub fn choose(sessions: u32, has_due_times: bool) {
     let class = if sessions >= GROUPED_FROM_SESSIONS && !has_due_times {
         libc::SCHED_BATCH

@@ -59,8 +59,8 @@ pub const APPLIERS: Range<u64> = Range::new(1, 256);
 pub const CONNECTIONS: Range<u64> = Range::new(1, 10_000);
 /// Transactions offered each second.
 pub const OFFERED_PER_S: Range<u64> = Range::new(1, 1_000_000);
-/// From the end of a connection's transaction to the beginning of its next. A longer one would leave
-/// too few in any window.
+/// From the end of a connection's transaction to the beginning of its next. With a longer one too
+/// few would be in any window.
 pub const PACE: Range<Duration> = Range::new(Duration::from_micros(100), Duration::from_secs(10));
 /// Semi-synchronous timeout.
 pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1), HOUR);

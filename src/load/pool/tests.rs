@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use super::*;
@@ -23,6 +23,7 @@ enum Cut {
     Never,
     /// With the first statement unanswered, and never again.
     BeforeFirstAnswer,
+    /// While its client rests, and knows of the answer.
     AfterFirstAnswer,
 }
 
@@ -31,6 +32,8 @@ enum Cut {
 struct Seen {
     logins: AtomicU64,
     statements: AtomicU64,
+    /// The client has what it was answered.
+    is_answered: AtomicBool,
 }
 
 impl Seen {
@@ -71,6 +74,9 @@ fn serve(mut stream: TcpStream, seen: &Seen, cut: Cut) -> std::io::Result<()> {
         }
         send(&mut stream, 1, &ONE_ROW)?;
         if is_first && cut == Cut::AfterFirstAnswer {
+            while !seen.is_answered.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
             return Ok(());
         }
     }
@@ -189,6 +195,8 @@ fn who_comes_back_to_a_lost_connection_rests_on() {
         let begin = Instant::now();
         let mut pool = pool(address, 1, HOUR);
         turn_until(&mut pool, |pool| {
+            let is_answered = pool.answered() == 1;
+            seen.is_answered.store(is_answered, Ordering::SeqCst);
             seen.logins() == 2 && pool.sessions[0].is_held()
         });
         pool.turn(Some(Instant::now())).unwrap();
