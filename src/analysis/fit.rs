@@ -9,15 +9,6 @@ pub struct Fit {
     pub residuals: Vec<f64>,
 }
 
-impl Fit {
-    /// Residual variance: squares over points less parameters. `None` without points to spare.
-    pub fn variance(&self) -> Option<f64> {
-        let spare = self.residuals.len().checked_sub(self.coefficients.len())?;
-        let squares: f64 = self.residuals.iter().map(|residual| residual.powi(2)).sum();
-        (spare > 0).then(|| squares / spare as f64)
-    }
-}
-
 /// Fits `y = Σ coefficient · column` to rows of columns. `None` if the rows do not determine it.
 pub fn least_squares(rows: &[Vec<f64>], y: &[f64]) -> Option<Fit> {
     let columns = rows.first()?.len();
@@ -103,13 +94,5 @@ mod tests {
         let rows = vec![vec![1.0, 2.0], vec![1.0, 2.0], vec![1.0, 2.0]];
         assert_eq!(least_squares(&rows, &[1.0, 2.0, 3.0]), None);
         assert_eq!(least_squares(&[], &[]), None);
-    }
-
-    #[test]
-    fn variance_counts_the_points_to_spare() {
-        let rows = vec![vec![1.0], vec![1.0], vec![1.0]];
-        let fit = least_squares(&rows, &[1.0, 2.0, 3.0]).unwrap();
-        assert!((fit.variance().unwrap() - 1.0).abs() < 1e-12);
-        assert_eq!(least_squares(&rows[..1], &[1.0]).unwrap().variance(), None);
     }
 }
