@@ -122,6 +122,7 @@ fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
         WaitsFor::Undecided if are_equally_far(mode) => {
             "for whom it waits nobody can tell: its peers are equally far".to_owned()
         }
+        WaitsFor::Undecided => "whom it waits for is undecided".to_owned(),
         WaitsFor::Site(site) => format!("waits for {site}"),
         other => format!("{}{counts}", waits::in_words(other)),
     }
