@@ -61,7 +61,11 @@ impl Asked {
 /// All doubts of one measurement: those noted while it ran and those judged from its figures.
 pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
     let judged = [
-        (Flag::HostBound, is_host_bound(measurement)),
+        // Paced, what matters is whether the host had room: `not-idle`.
+        (
+            Flag::HostBound,
+            asked.pace.is_none() && is_host_bound(measurement),
+        ),
         (Flag::NodeBound, contention::is_node_bound(measurement)),
         (Flag::Drifted, has_drifted(measurement)),
         (Flag::Degraded, is_degraded(measurement)),
@@ -294,6 +298,24 @@ mod tests {
         assert_eq!(waited(10.0, None), []);
         assert_eq!(waited(10.1, None), [Flag::HostBound]);
         assert_eq!(waited(0.0, Some(1)), [Flag::HostBound, Flag::NodeBound]);
+    }
+
+    #[test]
+    fn a_paced_commit_that_waits_for_a_cpu_is_no_doubt_on_an_idle_host() {
+        let waiting = Measurement {
+            host_busy: 0.2,
+            host_stolen: 0.0,
+            window_s: 1.0,
+            scheduled: vec![Scheduled {
+                run_us: 90.0,
+                run_delay_us: 90.0,
+                ..Scheduled::default()
+            }],
+            ..quiet()
+        };
+        let pace = Some(Duration::from_millis(20));
+        assert_eq!(of_measurement(&waiting, Asked { pace, ..CLOSED }), []);
+        assert_eq!(of_measurement(&waiting, CLOSED), [Flag::HostBound]);
     }
 
     #[test]

@@ -322,7 +322,9 @@ fn modes_share_servers_unless_they_need_their_own() {
         study.modes.push(spec.clone());
         let labs = labs(&study);
         assert_eq!(labs.len() - before, usize::from(is_own), "{spec:?}");
-        let mut serving = labs.iter().filter(|lab| lab.modes.last() == Some(&(study.modes.len() - 1)));
+        let mut serving = labs
+            .iter()
+            .filter(|lab| lab.modes.last() == Some(&(study.modes.len() - 1)));
         let lab = serving.next().expect("a lab");
         assert_eq!(lab.modes.len() == 1, is_own, "{spec:?}");
         let has = (lab.memory_bytes, lab.tls);

@@ -304,8 +304,8 @@ fn of_some_cells(summary: &Summary) -> Vec<String> {
         (
             is_paced,
             "Paced: a connection begins its next transaction so long after the end of its last \
-             one, in all modes alike. Latency is the transaction's own; throughput tells of the \
-             pace.",
+             one, in all modes alike. Latency is the transaction's own, what it waited for shared \
+             CPUs included; throughput tells of the pace.",
         ),
         (
             is_beyond,
