@@ -1,11 +1,14 @@
 //! A page of headings, lines and tables, and how it looks as text and as Markdown.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table as Grid, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets};
 
 use super::entry::Entry;
 
 /// Text is never wider.
 pub const WIDTH: usize = 100;
+
+/// A column of words may wrap down to this width, so that no number is broken.
+const WORDS_WIDTH_MIN: usize = 12;
 
 /// What must not stand apart from its number.
 const UNITS: [&str; 9] = [
@@ -81,17 +84,23 @@ impl Table {
         grid.load_style(presets::NOTHING);
         grid.set_content_arrangement(ContentArrangement::Dynamic);
         grid.set_width(WIDTH as u16);
-        let widths: usize = grid
-            .column_max_content_widths()
-            .iter()
-            .map(|w| usize::from(*w))
-            .sum();
-        let is_roomy = widths + 2 + 2 * self.columns.len() <= WIDTH;
+        let widths = grid.column_max_content_widths();
+        let of = |is_words: bool| {
+            let columns = self.columns.iter().zip(&widths);
+            columns.filter(move |(column, _)| column.is_words == is_words)
+        };
+        let sum = |is_words| of(is_words).map(|(_, w)| usize::from(*w)).sum::<usize>();
+        let gaps = 2 + self.columns.len();
+        let is_roomy = sum(true) + sum(false) + gaps + self.columns.len() <= WIDTH;
+        let are_numbers_whole = sum(false) + gaps + WORDS_WIDTH_MIN * of(true).count() <= WIDTH;
         for index in 0..self.columns.len() {
             let before = if index == 0 || is_roomy { 2 } else { 1 };
             let gap = (before, u16::from(index == 0));
             if let Some(column) = grid.column_mut(index) {
                 column.set_padding(gap);
+                if are_numbers_whole && !self.columns[index].is_words {
+                    column.set_constraint(ColumnConstraint::ContentWidth);
+                }
             }
         }
         grid.lines()
