@@ -26,7 +26,7 @@ fn built_in_studies_keep_their_time() {
         ("compare", 7.6),
         ("compare-quick", 3.2),
         ("compare-full", 42.0),
-        ("anatomy", 24.5),
+        ("anatomy", 31.0),
         ("group-commit", 30.0),
         ("gmo-innodb-cluster-2022", 30.0),
         ("clouds-2015", 20.0),

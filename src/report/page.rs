@@ -8,7 +8,7 @@ use super::entry::Entry;
 pub const WIDTH: usize = 100;
 
 /// A column of words may wrap down to this width, so that no number is broken.
-const WORDS_WIDTH_MIN: usize = 12;
+const WORDS_WIDTH_MIN: usize = 10;
 
 /// What must not stand apart from its number.
 const UNITS: [&str; 9] = [
