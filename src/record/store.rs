@@ -195,6 +195,9 @@ impl Record {
         check_is_sqlite(path)?;
         let connection = open_sqlite(path).map_err(|error| unreadable(path, &error))?;
         check_is_record(path, &connection)?;
+        if journal_of(path).exists() {
+            sweep_journal(&connection);
+        }
         let (header, finished) = read_header(&connection).map_err(|e| unreadable(path, &e))?;
         let bodies = read_bodies(&connection).map_err(|error| unreadable(path, &error))?;
         let series = read_series(&connection).map_err(|error| unreadable(path, &error))?;
@@ -333,6 +336,24 @@ fn open_sqlite(path: &Path) -> rusqlite::Result<Connection> {
     })?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
+}
+
+/// Where SQLite keeps what it needs to roll back the transaction under way: beside the file itself,
+/// whatever link it is opened by.
+fn journal_of(path: &Path) -> PathBuf {
+    let path = path.canonicalize().unwrap_or(path.to_owned());
+    let mut name = path.into_os_string();
+    name.push("-journal");
+    name.into()
+}
+
+/// Removes what a killed writer left beside the record. SQLite does so by itself only where there
+/// is something to roll back: a journal without a whole header stays until somebody writes. Leaving
+/// the mode TRUNCATE is the one request by which it deletes a journal, and it does so only under
+/// the lock of a writer: nothing is taken from one that is at work, or where nobody may write.
+fn sweep_journal(connection: &Connection) {
+    let leave = "PRAGMA journal_mode = TRUNCATE; PRAGMA journal_mode = DELETE;";
+    let _ = connection.execute_batch(leave);
 }
 
 fn check_is_record(path: &Path, connection: &Connection) -> Result<()> {

@@ -499,3 +499,71 @@ fn a_kill_at_any_moment_leaves_whole_measurements_or_nothing() {
     println!("killed before the record appeared {without}, after {with}, amid a write {cut_off}");
     assert!(with >= 20, "a record that was there is gone: {with}");
 }
+
+#[test]
+fn what_a_killed_writer_left_goes_with_the_first_reading() {
+    // Cut off before a byte was written, and before the header that is written last.
+    for left in [vec![], vec![0; 512]] {
+        let (folder, path, mut store) = created();
+        store.append(&measurement(0, 0)).unwrap();
+        drop(store);
+        std::fs::write(journal_of(&path), left).unwrap();
+        assert_eq!(Record::open(&path).unwrap().measurements.len(), 1);
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(names, [path]);
+    }
+}
+
+/// Of another database it is nobody's business here.
+#[test]
+fn a_journal_of_what_is_no_record_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("CREATE TABLE other (id)").unwrap();
+    drop(connection);
+    std::fs::write(journal_of(&path), [0; 512]).unwrap();
+    assert!(given(Record::open(&path).unwrap_err()).contains("another SQLite database"));
+    assert!(journal_of(&path).exists());
+}
+
+const READ_PATH: &str = "ACKLAB_TEST_STORE_READ";
+
+/// Reads the given record where it is asked to, in a process of its own: locks are a process's.
+#[test]
+fn child_that_reads() {
+    let Some(path) = std::env::var_os(READ_PATH) else {
+        return;
+    };
+    let record = Record::open(Path::new(&path)).unwrap();
+    println!("\nread {}", record.measurements.len());
+}
+
+fn read_by_another(path: &Path) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let words = [
+        "--exact",
+        "record::store::tests::child_that_reads",
+        "--nocapture",
+    ];
+    let output = child.args(words).env(READ_PATH, path).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let read = told.lines().find_map(|line| line.strip_prefix("read "));
+    read.unwrap_or_else(|| panic!("{told}")).to_owned()
+}
+
+#[test]
+fn nothing_is_taken_from_a_writer_at_work() {
+    let (_folder, path, mut store) = created();
+    store.append(&measurement(0, 0)).unwrap();
+    let body = body_of(&measurement(1, 0)).unwrap();
+    let transaction = store.connection.transaction().unwrap();
+    insert(&transaction, &measurement(1, 0), &body).unwrap();
+    assert!(journal_of(&path).exists());
+    assert_eq!(read_by_another(&path), "1");
+    assert!(journal_of(&path).exists());
+    transaction.commit().unwrap();
+    assert!(!journal_of(&path).exists());
+    assert_eq!(read_by_another(&path), "2");
+}
