@@ -16,6 +16,7 @@ pub mod network;
 pub mod node;
 pub mod options;
 pub mod recovery;
+mod redo;
 mod relay;
 pub mod run_folder;
 pub mod sandbox;

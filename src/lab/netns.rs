@@ -24,6 +24,11 @@ use crate::error::{Result, Tried};
 pub const PREFIX_LEN: u8 = 15;
 /// Largest IP packet on a link, in bytes.
 pub const MTU_BYTES: u16 = 1500;
+/// How TCP decides what may be under way, the first that the host allows: Linux's default, else
+/// what every host allows and what is its like where nothing is lost. A host's own may be `bbr`,
+/// which spaces packets by a clock.
+pub const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
+const CONGESTION_CONTROL_FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// Packets that may wait in a node's device for the switch to fetch them. Large, because a loss
 /// here would be nobody's setting.
 const TX_QUEUE_PACKETS: c_int = 20_000;
@@ -80,6 +85,7 @@ impl Netns {
             mounted_at: None,
         };
         netns.run(silence_ipv6)?;
+        netns.run(pin_congestion_control)?;
         netns.run(|| set_up("lo"))?.tried(tried)?;
         Ok(netns)
     }
@@ -132,6 +138,16 @@ impl Netns {
             .tried(|| format!("enter network namespace {}", self.name))
     }
 
+    /// TCP's congestion control here, as the kernel tells.
+    ///
+    /// # Errors
+    /// A breakdown if the kernel does not.
+    pub fn congestion_control(&self) -> Result<String> {
+        let read = self.run(|| std::fs::read_to_string(CONGESTION_CONTROL_FILE))?;
+        let told = read.tried(|| format!("read {CONGESTION_CONTROL_FILE}"))?;
+        Ok(told.trim().to_owned())
+    }
+
     /// Makes `command` start its program inside the namespace.
     pub fn enter_on_exec(&self, command: &mut Command) -> Result<()> {
         let fd = self
@@ -177,6 +193,12 @@ fn silence_ipv6() {
     for scope in ["all", "default"] {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
     }
+}
+
+/// A refusal is in a remark of the report.
+fn pin_congestion_control() {
+    let mut names = CONGESTION_CONTROLS.iter();
+    names.any(|name| std::fs::write(CONGESTION_CONTROL_FILE, name).is_ok());
 }
 
 fn make_tun(device: &str, address: Ipv4Addr) -> io::Result<OwnedFd> {

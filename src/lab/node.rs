@@ -145,12 +145,29 @@ impl Node {
     /// # Errors
     /// A breakdown with its last log lines if it does not end, or not well.
     pub fn stop(&mut self) -> Result<()> {
+        self.ask_to_stop()?;
+        self.wait_stopped()
+    }
+
+    /// Begins what [`stop`](Node::stop) does: the server gets SIGTERM.
+    ///
+    /// # Errors
+    /// A breakdown if the signal cannot be sent.
+    pub fn ask_to_stop(&mut self) -> Result<()> {
         self.admin = None;
-        let start = Instant::now();
-        if let Some(pid) = self.pid() {
-            let pid = nix::unistd::Pid::from_raw(pid as i32);
-            kill(pid, Signal::SIGTERM).tried(|| format!("stop {}", self.place.name))?;
+        match self.pid() {
+            Some(pid) => kill(nix::unistd::Pid::from_raw(pid as i32), Signal::SIGTERM)
+                .tried(|| format!("stop {}", self.place.name)),
+            None => Ok(()),
         }
+    }
+
+    /// Waits for a server that was asked to stop.
+    ///
+    /// # Errors
+    /// A breakdown if it ends otherwise, or not within the time limit.
+    pub fn wait_stopped(&mut self) -> Result<()> {
+        let start = Instant::now();
         while let Some(child) = &mut self.process {
             match child.try_wait().tried(|| "wait for a server".into())? {
                 Some(status) if status.success() => self.process = None,

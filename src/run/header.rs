@@ -7,6 +7,7 @@ use super::order::Order;
 use super::rig::Rig;
 use crate::error::Result;
 use crate::lab::Lab;
+use crate::lab::netns::CONGESTION_CONTROLS;
 use crate::lab::servers::ProxyProgram;
 use crate::observe::host;
 use crate::plan::{self, LabPlan};
@@ -27,12 +28,12 @@ pub fn header(
     Ok(Header {
         servers: server_facts(rig),
         labs,
-        remarks: remarks(order, rig, host.cpus as usize),
+        remarks: remarks(order, rig, host.cpus as usize)?,
         ..order.header(started_unix_ms, host)
     })
 }
 
-fn remarks(order: &Order, rig: &Rig, cpus: usize) -> Vec<String> {
+fn remarks(order: &Order, rig: &Rig, cpus: usize) -> Result<Vec<String>> {
     let shared = "All nodes write to one disk and one file system of this host: their flushes \
                   queue behind one another.";
     let mut remarks = Vec::new();
@@ -41,7 +42,15 @@ fn remarks(order: &Order, rig: &Rig, cpus: usize) -> Vec<String> {
     }
     remarks.push(rig.placement.told(cpus));
     remarks.extend(rig.network.switch.notes().iter().cloned());
-    remarks
+    let client = rig.network.clients.values().next();
+    let tcp = client.map(|client| client.netns.congestion_control());
+    let [usual, _] = CONGESTION_CONTROLS;
+    if let Some(other) = tcp.transpose()?.filter(|tcp| tcp != usual) {
+        remarks.push(format!(
+            "TCP's congestion control is {other}: this host does not allow {usual}, the default."
+        ));
+    }
+    Ok(remarks)
 }
 
 /// Of servers, then of fronts.

@@ -3,7 +3,6 @@
 use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use super::events::{Events, TrialStep};
 use super::order::Order;
@@ -20,12 +19,9 @@ use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::lag::{self, Beats};
-use crate::plan::Cell;
+use crate::plan::{Cell, idle_watch};
 use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
 use crate::study::{Mode, Study};
-
-/// How long the servers of a lab are watched without load, for their idle CPU rates.
-const IDLE_WATCH: Duration = Duration::from_secs(3);
 
 /// The labs of a study. Dropped, all that runs in them ends.
 pub struct Labs<'s> {
@@ -132,7 +128,7 @@ impl Target for Labs<'_> {
         let spec = &self.study.modes[cell.mode];
         let rig = &mut self.rig;
         rig.enter(cell.mode, spec, &cell.distances)?;
-        rig.watch_idle(cell.mode, spec, IDLE_WATCH)
+        rig.watch_idle(cell.mode, spec, idle_watch(self.study))
     }
 
     fn set_distances(&mut self, cell: &Cell) -> Result<()> {

@@ -144,10 +144,19 @@ impl Lab {
     }
 
     /// Ends all servers and starts them with their settings, on the data that they had. The writer
-    /// is the last to go and the first to come: it has all that any other has.
+    /// is the last to go and the first to come: it has all that any other has. The others of a
+    /// group go together: each takes 6 s to leave it.
     fn start_anew(&mut self) -> Result<()> {
-        for i in self.servers().rev() {
-            self.nodes[i].stop()?;
+        let servers = self.servers();
+        if let [writer, others @ ..] = &mut self.nodes[servers] {
+            for node in others.iter_mut().rev() {
+                node.ask_to_stop()?;
+                if self.spec.family != Family::Group {
+                    node.wait_stopped()?;
+                }
+            }
+            others.iter_mut().try_for_each(Node::wait_stopped)?;
+            writer.stop()?;
         }
         mode::form(self)
     }

@@ -140,10 +140,14 @@ impl Server {
 
     /// Waits for packets or requests, at most so long; `None` means for ever.
     fn sleep_until_woken(&mut self, now_ns: u64, at_most_ns: Option<u64>) -> io::Result<Woken> {
+        if at_most_ns.is_none_or(|ns| ns > SLEEP_NS_MIN) {
+            // What delayed it before is not this sleep's.
+            self.delays.run_delay_ns();
+        }
         let woken = self.poll(at_most_ns)?;
         let woken_ns = self::now_ns();
         if woken_ns - now_ns > SLEEP_NS_MIN {
-            // If none woke it, none has waited.
+            // If no packet woke it, none has waited.
             let delayed_ns = match woken.ports.is_empty() {
                 true => 0,
                 false => self.delays.run_delay_ns(),

@@ -7,6 +7,7 @@ use crate::error::{Result, breakdown};
 use crate::lab::disk::copies::{Change, Reach, Terms};
 use crate::lab::disk::replica::UNANSWERED_BYTES_MAX;
 use crate::lab::disk::{CopySet, Volume, VolumeSpec};
+use crate::lab::redo;
 use crate::study::mode::COPY_TIMEOUT;
 use crate::study::{Mode, ModeSpec, WhenShort};
 
@@ -67,7 +68,8 @@ pub fn settings(lab: &Lab, _i: usize) -> Settings {
 /// Starts the one server.
 pub fn form(lab: &mut Lab) -> Result<()> {
     lab.start(0, &[])?;
-    lab.nodes[0].wait_accepting()
+    lab.nodes[0].wait_accepting()?;
+    redo::use_once(&mut lab.nodes[0])
 }
 
 /// What the volume waits for was fixed when it was made; all its copies have to be whole. Binary

@@ -8,6 +8,7 @@ use super::super::servers::datadir::PASSWORD;
 use super::replication;
 use crate::error::Result;
 use crate::lab::node::Node;
+use crate::lab::redo;
 use crate::study::{Mode, ModeSpec};
 
 /// Port of the group communication.
@@ -49,7 +50,8 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
     settings
 }
 
-/// The first node bootstraps the group; the others join at once.
+/// The first node bootstraps the group; the others join one by one. A member that meets another on
+/// its way in is turned away, and tries again after 5 s only.
 pub fn form(lab: &mut Lab) -> Result<()> {
     for i in 0..lab.nodes.len() {
         lab.start(i, &[])?;
@@ -63,6 +65,7 @@ pub fn form(lab: &mut Lab) -> Result<()> {
         .map(str::to_owned);
     for node in &mut lab.nodes {
         node.wait_accepting()?;
+        redo::use_once(node)?;
         node.run(&recovery)?;
         if let Some(component) = &flow_control {
             install(node, component)?;
@@ -72,17 +75,9 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     first.run("SET GLOBAL group_replication_bootstrap_group = ON")?;
     first.run("START GROUP_REPLICATION")?;
     first.run("SET GLOBAL group_replication_bootstrap_group = OFF")?;
-    let joined: Vec<Result<()>> = std::thread::scope(|scope| {
-        let join = |node| scope.spawn(move || Node::run(node, "START GROUP_REPLICATION"));
-        let joining: Vec<_> = lab.nodes[1..].iter_mut().map(join).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        joining.into_iter().map(ended).collect()
-    });
-    joined.into_iter().collect::<Result<()>>()?;
+    for node in &mut lab.nodes[1..] {
+        node.run("START GROUP_REPLICATION")?;
+    }
     wait_online(lab)
 }
 

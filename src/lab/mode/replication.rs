@@ -11,6 +11,7 @@ use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
+use crate::lab::redo;
 use crate::study::{Mode, ModeSpec};
 
 /// Time between two looks at what a replica has applied.
@@ -69,6 +70,7 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     );
     for (i, node) in lab.nodes.iter_mut().enumerate() {
         node.wait_accepting()?;
+        redo::use_once(node)?;
         if i > 0 {
             node.run(&connect)?;
         }

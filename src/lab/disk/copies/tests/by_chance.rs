@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::cluster::{BYTES, Cluster, Shape};
+use super::cluster::{BYTES, Cluster};
+use super::shape::Shape;
 use crate::lab::disk::copies::{Ack, WhenShort};
 use crate::study::disk::PowerCut;
 

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::shape::Shape;
 use super::world::{World, newest};
 use crate::lab::disk::copies::journal::tests::COMMIT;
-use crate::lab::disk::copies::promote::{Choice, Refusal, Rule, Survey, choose, next_generation};
 use crate::lab::disk::copies::wire::{Inbox, Message};
-use crate::lab::disk::copies::{
-    Ack, Action, Book, Change, Head, Link, Reach, Role, Terms, Ticket, WhenShort,
-};
+use crate::lab::disk::copies::{Ack, Action, Book, Change, Head, Link, Reach, Role, Ticket};
 use crate::lab::disk::pace::Kind;
 use crate::lab::disk::store::Store;
 use crate::study::disk::PowerCut;
@@ -17,70 +15,6 @@ use crate::study::disk::PowerCut;
 pub const BLOCKS: u64 = 24;
 /// The last block is short.
 pub const BYTES: u64 = BLOCKS * 4096 - 512;
-pub const VOLUME: u64 = 77;
-pub const TIMEOUT: Duration = Duration::from_millis(100);
-
-/// N, W and the policies.
-#[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    pub copies: usize,
-    /// What the head waits for.
-    pub write_quorum: usize,
-    /// What whoever promotes takes W to be: the same, but in a control.
-    pub promised_quorum: usize,
-    pub ack: Ack,
-    /// What whoever promotes takes it to be: the same, but in a control.
-    pub promised_ack: Ack,
-    pub when_short: WhenShort,
-}
-
-impl Shape {
-    pub fn quorum(copies: usize, write_quorum: usize, ack: Ack) -> Shape {
-        Shape {
-            copies,
-            write_quorum,
-            promised_quorum: write_quorum,
-            ack,
-            promised_ack: ack,
-            when_short: WhenShort::Block,
-        }
-    }
-
-    pub fn mirror(ack: Ack, when_short: WhenShort) -> Shape {
-        Shape {
-            when_short,
-            ..Shape::quorum(2, 2, ack)
-        }
-    }
-
-    fn is_control(&self) -> bool {
-        self.write_quorum < self.promised_quorum || self.ack != self.promised_ack
-    }
-
-    pub fn terms(&self) -> Terms {
-        Terms {
-            volume: VOLUME,
-            peers: self.copies - 1,
-            write_quorum: self.write_quorum,
-            ack: self.ack,
-            when_short: self.when_short,
-            timeout: TIMEOUT,
-            unanswered_bytes_max: 64 * 1024,
-        }
-    }
-
-    pub fn rule(&self, alone_generation: u64) -> Rule {
-        Rule {
-            volume: VOLUME,
-            copies: self.copies,
-            write_quorum: self.promised_quorum,
-            ack: self.promised_ack,
-            when_short: self.when_short,
-            alone_generation,
-            is_forced: false,
-        }
-    }
-}
 
 pub struct Node {
     pub store: Store,
@@ -146,7 +80,7 @@ pub struct Cluster {
     last_request: u64,
     pub completed: Vec<u64>,
     pub failed: Vec<u64>,
-    alone_generation: u64,
+    pub alone_generation: u64,
     is_replaced: bool,
     /// What others carry out, and at which node: messages, hanging up, times of disks. `None` if
     /// it is done here.
@@ -222,7 +156,7 @@ impl Cluster {
         }
     }
 
-    fn lead(&mut self, at: usize, generation: u64) {
+    pub fn lead(&mut self, at: usize, generation: u64) {
         self.drop_wires(at);
         let (terms, now) = (self.shape.terms(), self.now);
         let node = &mut self.nodes[at];
@@ -401,7 +335,7 @@ impl Cluster {
     }
 
     /// Does what a machine wants done.
-    fn act(&mut self, at: usize, actions: Vec<Action>) {
+    pub fn act(&mut self, at: usize, actions: Vec<Action>) {
         for action in actions {
             if let Some(outbox) = &mut self.outbox {
                 outbox.push((at, action.clone()));
@@ -554,80 +488,6 @@ impl Cluster {
             };
             self.lost(other, link);
         }
-    }
-
-    /// A generation that nobody has promised yet.
-    pub fn next_generation(&self) -> u64 {
-        let known = self.nodes.iter().map(|node| node.role.book().promised());
-        next_generation(known.chain([self.world.newest()]))
-    }
-
-    /// Heads that can go on alone have to be ended before others are promoted: their copies alone
-    /// cannot stop them.
-    pub fn heads_to_end(&self, reachable: &[usize]) -> Vec<usize> {
-        let is_to_end = |head: &usize| !reachable.contains(head);
-        match self.shape.when_short {
-            WhenShort::Degrade => self.heads().into_iter().filter(is_to_end).collect(),
-            WhenShort::Block => Vec::new(),
-        }
-    }
-
-    /// Asks these nodes for a promise, and lets the best one lead, if that is allowed.
-    pub fn promote(&mut self, reachable: &[usize]) -> Result<usize, Refusal> {
-        for head in self.heads_to_end(reachable) {
-            self.power_cut(head, PowerCut::DropAll);
-        }
-        let generation = self.next_generation();
-        let up = reachable.iter().copied().filter(|at| self.nodes[*at].is_up);
-        let asked: Vec<usize> = up.collect();
-        let surveys = asked.iter().map(|at| (*at, self.ask(*at, generation)));
-        let surveys: Vec<(usize, Survey)> = surveys.collect();
-        self.elect(generation, &surveys)
-    }
-
-    /// Lets the best one of those that have promised lead, if that is allowed.
-    pub fn elect(
-        &mut self,
-        generation: u64,
-        promised: &[(usize, Survey)],
-    ) -> Result<usize, Refusal> {
-        let surveys: Vec<Survey> = promised.iter().map(|(_, survey)| *survey).collect();
-        let choice = match choose(&self.shape.rule(self.alone_generation), &surveys) {
-            // In a control, too few are thought to be enough.
-            Err(Refusal::TooFewToWrite { chosen, .. }) if self.shape.is_control() => Choice {
-                chosen,
-                is_alone: false,
-            },
-            result => result?,
-        };
-        let chosen = promised[choice.chosen].0;
-        self.lead(chosen, generation);
-        self.promotions += 1;
-        if choice.is_alone {
-            self.alone_generation = generation;
-            let now = self.now;
-            if let Role::Head(head) = &mut self.nodes[chosen].role {
-                let actions = head.begin_alone(now);
-                self.act(chosen, actions);
-            }
-        }
-        Ok(chosen)
-    }
-
-    fn ask(&mut self, at: usize, generation: u64) -> Survey {
-        let link = self.answer_call(at);
-        let node = &mut self.nodes[at];
-        let promise = Message::Promise { generation };
-        let actions = node.role.heard(&mut node.store, self.now, link, promise);
-        let answer = actions.iter().find_map(|action| match action {
-            Action::Send {
-                to,
-                message: Message::Promised(survey),
-            } if *to == link => Some(*survey),
-            _ => None,
-        });
-        self.act(at, actions);
-        answer.expect("a generation greater than all is promised")
     }
 
     /// Everything that can happen without further faults happens.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::cluster::{BLOCKS, BYTES, Shape, TIMEOUT, VOLUME};
+use super::cluster::{BLOCKS, BYTES};
 use super::head::{NOW, sent, store, ticket};
+use super::shape::{Shape, TIMEOUT, VOLUME};
 use super::world::newest;
 use crate::lab::disk::copies::book::Reign;
 use crate::lab::disk::copies::promote::Touch;

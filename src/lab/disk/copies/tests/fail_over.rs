@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::cluster::{Cluster, Shape, TIMEOUT};
+use super::cluster::Cluster;
+use super::shape::{Shape, TIMEOUT};
 use super::world::newest;
 use crate::lab::disk::copies::promote::Refusal;
 use crate::lab::disk::copies::{Ack, Head, Reach, WhenShort};

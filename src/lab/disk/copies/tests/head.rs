@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::cluster::{BYTES, Shape, TIMEOUT, VOLUME};
+use super::cluster::BYTES;
+use super::shape::{Shape, TIMEOUT, VOLUME};
 use super::world::newest;
 use crate::lab::disk::copies::journal::tests::COMMIT;
 use crate::lab::disk::copies::promote::Touch;

@@ -4,9 +4,11 @@
 mod by_chance;
 mod cluster;
 mod copy;
+mod election;
 mod fail_over;
 mod head;
 mod promotion;
+mod shape;
 mod simulated;
 mod sockets;
 mod wires;

@@ -18,7 +18,8 @@ use tokio::time::{sleep, timeout};
 use turmoil::net::{TcpListener, TcpStream};
 use turmoil::{Builder, Sim};
 
-use super::cluster::{BYTES, Cluster, Shape, TIMEOUT, node_of};
+use super::cluster::{BYTES, Cluster, node_of};
+use super::shape::{Shape, TIMEOUT};
 use crate::lab::disk::copies::promote::Survey;
 use crate::lab::disk::copies::wire::{Inbox, Message};
 use crate::lab::disk::copies::{Ack, Action, Link, WhenShort};
