@@ -122,8 +122,7 @@ fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Resul
 }
 
 fn prepare_process(job: &Job) -> Result<()> {
-    let has_due_times = job.rate_per_s.is_some() || job.pace.is_some();
-    priority::choose(job.connections, has_due_times);
+    priority::choose(job);
     let (soft, _) =
         getrlimit(Resource::RLIMIT_NOFILE).tried(|| "read the limit of open files".to_owned())?;
     if u64::from(job.connections) + SPARE_DESCRIPTORS <= soft {

@@ -140,18 +140,25 @@ pub fn new_histogram() -> Histogram<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    const JOB: &str = r#"{"targets":["127.0.0.1:3306"],"user":"u","password":"","database":"d",
+        "tls":false,"connections":2,"seed":1,"workload":{"tool":"sysbench","load":"insert",
+        "tables":1,"table_size":10,"prepared":true}}"#;
+
+    /// A job in as few words as it can be.
+    pub fn example() -> Job {
+        serde_json::from_str(JOB).unwrap()
+    }
 
     #[test]
     fn commands_are_the_lines_that_were_agreed() {
         let line = |command: &Command| serde_json::to_string(command).unwrap();
         assert_eq!(line(&Command::Mark), "\"mark\"");
         assert_eq!(line(&Command::Stop), "\"stop\"");
-        let text = r#"{"reload":{"targets":["127.0.0.1:3306"],"user":"u","password":"",
-            "database":"d","tls":false,"connections":2,"seed":1,"workload":{"tool":"sysbench",
-            "load":"insert","tables":1,"table_size":10,"prepared":true}}}"#;
-        let Command::Reload(job) = serde_json::from_str(text).unwrap() else {
+        let text = format!(r#"{{"reload":{JOB}}}"#);
+        let Command::Reload(job) = serde_json::from_str(&text).unwrap() else {
             panic!("not a reload");
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));

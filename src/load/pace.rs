@@ -80,6 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::load::job::tests::example;
 
     #[test]
     fn a_job_without_a_pace_has_none() {
@@ -87,15 +88,12 @@ mod tests {
     }
 
     fn job(connections: u32, driver: u32, drivers: u32, pace: Option<Duration>) -> Job {
-        let text = r#"{"targets":[],"user":"u","password":"","database":"d","tls":false,
-            "connections":1,"seed":1,"workload":{"tool":"sysbench","load":"insert","tables":1,
-            "table_size":10,"prepared":true}}"#;
         Job {
             connections,
             driver,
             drivers,
             pace,
-            ..serde_json::from_str(text).unwrap()
+            ..example()
         }
     }
 
