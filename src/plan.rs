@@ -23,11 +23,18 @@ pub use placement::{Cpu, Placement, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
 
-/// What a cell takes beside its windows: setting the links, probing them before and after,
-/// connecting, lag, reading counters. Like those below, rounded from runs on two CPUs.
-pub const CELL_OVERHEAD: Duration = Duration::from_millis(600);
-/// What looking for lag takes longer in a paced cell: more beats, and time between them.
-const PACED_LAG: Duration = Duration::from_secs(1);
+/// What a cell takes beside its windows: setting the links, connecting, lag, reading counters. Like
+/// those below, rounded from runs on two CPUs.
+pub const CELL_OVERHEAD: Duration = Duration::from_millis(400);
+/// Echoes on each link and flushes of each disk, one after another, before and after each window.
+const PROBES: u32 = 2 * 11;
+/// Heartbeats of a paced cell. Each is a commit on the writer and its way to the last replica,
+const PACED_BEATS: u32 = 20;
+/// which take so many of the longest round trips and of the slowest flushes,
+const BEAT_ROUND_TRIPS: u32 = 2;
+const BEAT_FLUSHES: u32 = 5;
+/// and so long besides, with the pause that follows.
+const BEAT: Duration = Duration::from_millis(20);
 /// What more than one connection adds to it in modes whose replicas can fall behind.
 pub const BACKLOG: Duration = Duration::from_millis(2_200);
 /// A load, a loss of power and a recovery.
@@ -38,6 +45,10 @@ pub const CLUSTER_CUT: Duration = Duration::from_secs(20);
 pub const LAB_FORMING: Duration = Duration::from_secs(2);
 /// What each node adds: copying its data directory, starting, recovery.
 pub const NODE_STARTING: Duration = Duration::from_secs(2);
+/// The longest look at idle servers,
+const IDLE_WATCH: Duration = Duration::from_secs(3);
+/// which in a study of short windows is so many of these.
+const IDLE_WATCH_WINDOWS: u32 = 5;
 /// What starting a lab anew with other variables takes, and what each of its servers adds.
 pub const LAB_RESTARTING: Duration = Duration::from_millis(500);
 pub const NODE_RESTARTING: Duration = Duration::from_millis(1_500);
@@ -47,8 +58,9 @@ pub const LOADED_ROW: Duration = Duration::from_micros(1_200);
 pub const QUERY: Duration = Duration::from_micros(800);
 /// and each row that one of its scans sends back.
 pub const SCANNED_ROW: Duration = Duration::from_nanos(4_000);
-/// What emulated disks add to a cell: setting them, probing them before and after.
-pub const DISK_OVERHEAD: Duration = Duration::from_millis(600);
+/// What emulated disks add to a cell, whatever a flush takes: setting them, probing them before and
+/// after.
+pub const DISK_OVERHEAD: Duration = Duration::from_millis(300);
 /// What its emulated disk adds to a node: an image, a file system, a slower copy of its data.
 pub const DISK_MAKING: Duration = Duration::from_millis(1_500);
 
@@ -82,9 +94,13 @@ pub fn estimate(study: &Study, plan: &Plan) -> Duration {
         None => Duration::ZERO,
     };
     let labs = labs(study);
+    let idle = idle_watch(study);
     let forming: Duration = labs
         .iter()
-        .map(|lab| LAB_FORMING + (NODE_STARTING + on_disk) * started(lab))
+        .map(|lab| {
+            let looks = started(lab).min(1) * (1 + lab.variants(study).count() as u32);
+            LAB_FORMING + idle * looks + (NODE_STARTING + on_disk) * started(lab)
+        })
         .sum();
     let restarting: Duration = labs.iter().map(|lab| restarting(study, lab)).sum();
     forming + steps(study, plan).iter().sum::<Duration>() + restarting * study.rounds
@@ -101,6 +117,11 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     measuring.chain(trials).collect()
 }
 
+/// How long the servers of a lab are watched without load, for their idle CPU rates.
+pub fn idle_watch(study: &Study) -> Duration {
+    IDLE_WATCH.min(study.measure * IDLE_WATCH_WINDOWS)
+}
+
 /// How long one measurement of a cell will take.
 pub fn cell_time(study: &Study, cell: &Cell) -> Duration {
     let backlog = match has_backlog(study, cell) {
@@ -112,9 +133,40 @@ pub fn cell_time(study: &Study, cell: &Cell) -> Duration {
         None => Duration::ZERO,
     };
     let has_beats = cell.pace.is_some() && !study.modes[cell.mode].mode.has_one_server();
-    let paced = if has_beats { PACED_LAG } else { Duration::ZERO };
+    let paced = if has_beats {
+        beats_time(cell)
+    } else {
+        Duration::ZERO
+    };
     let beside = shaking_hands(study, cell) + cell.watch_after.unwrap_or_default() + paced;
+    let beside = beside + probes_time(study, cell);
     load_time(study, cell) + backlog + CELL_OVERHEAD + on_disks + beside
+}
+
+/// The heartbeats of a paced cell.
+fn beats_time(cell: &Cell) -> Duration {
+    let rtts = cell.distances.pairs.iter().map(|(_, _, rtt)| *rtt);
+    let waits = rtts.max().unwrap_or_default() * BEAT_ROUND_TRIPS;
+    (BEAT + waits + slowest_flush(cell) * BEAT_FLUSHES) * PACED_BEATS
+}
+
+/// Round trips between all sites, and flushes of all disks of the cell's mode.
+fn probes_time(study: &Study, cell: &Cell) -> Duration {
+    let spec = &study.modes[cell.mode];
+    let disks = if spec.mode.has_one_server() {
+        1
+    } else {
+        spec.nodes
+    };
+    let rtts: Duration = cell.distances.pairs.iter().map(|(_, _, rtt)| *rtt).sum();
+    (rtts + slowest_flush(cell) * disks) * PROBES
+}
+
+fn slowest_flush(cell: &Cell) -> Duration {
+    let disks = cell.disks.as_ref();
+    let all = disks.map(|disks| disks.by_site.values().chain([&disks.all]));
+    let flushes = all.into_iter().flatten().map(|disk| disk.flush.median());
+    flushes.max().unwrap_or_default()
 }
 
 /// What it takes a lab in each round to give its servers each variant's variables; as if none of

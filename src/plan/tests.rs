@@ -26,7 +26,7 @@ fn built_in_studies_keep_their_time() {
         ("compare", 7.6),
         ("compare-quick", 3.2),
         ("compare-full", 42.0),
-        ("anatomy", 31.0),
+        ("anatomy", 43.0),
         ("group-commit", 30.0),
         ("gmo-innodb-cluster-2022", 30.0),
         ("clouds-2015", 20.0),
@@ -172,10 +172,33 @@ fn paces_are_an_axis_and_a_paced_cell_takes_longer_only_for_its_beats() {
         cell_time(&study, cell) - cell_time(&study, &plain)
     };
     let has_one_server = |cell: &Cell| study.modes[cell.mode].mode.has_one_server();
+    // 20 beats: 20 ms, two round trips and five flushes of 0.5 ms each.
     for cell in &paced {
-        let expected = if has_one_server(cell) { 0 } else { 1 };
-        assert_eq!(longer(cell), Duration::from_secs(expected), "{}", cell.id);
+        let rtt = cell.distances.equal_rtt().expect("equal distances");
+        let beats = (Duration::from_micros(22_500) + rtt * 2) * 20;
+        let expected = if has_one_server(cell) {
+            Duration::ZERO
+        } else {
+            beats
+        };
+        assert_eq!(longer(cell), expected, "{}", cell.id);
     }
+}
+
+#[test]
+fn probes_of_links_and_disks_take_their_time() {
+    let study = built_in("compare");
+    let all = plan(&study).cells;
+    let of = |label: &str, rtt_us: u64| {
+        let rtt = Some(Duration::from_micros(rtt_us));
+        let cell = all.iter().find(|cell| {
+            study.modes[cell.mode].label == label && cell.distances.equal_rtt() == rtt
+        });
+        cell_time(&study, cell.expect(label))
+    };
+    // Three links, probed eleven times before and after.
+    let farther = of("mysql single", 8_000) - of("mysql single", 250);
+    assert_eq!(farther, Duration::from_micros(7_750) * 3 * 22);
 }
 
 #[test]
@@ -235,6 +258,18 @@ fn the_estimate_grows_with_what_there_is_to_do() {
         let before = minutes(&built_in(name));
         assert!(minutes(&changed) > before, "change {index}");
     }
+}
+
+/// Without load they are watched once for each set of variables.
+#[test]
+fn the_estimate_has_a_look_at_idle_servers_for_each_variant() {
+    let mut study = built_in("gmo-galera-2022");
+    study.rounds = 0;
+    let before = estimate(&study, &plan(&study));
+    let variant = study.modes.iter().find(|spec| spec.varied.is_some());
+    study.modes.push(variant.expect("a variant").clone());
+    let after = estimate(&study, &plan(&study));
+    assert_eq!(after - before, idle_watch(&study));
 }
 
 #[test]

@@ -28,13 +28,13 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     vec![Block::Heading(heading), Block::Lines(lines), Block::Space]
 }
 
-/// `mysql group: +31.9 ms (31.2 to 32.6 ms) per commit at 1 connection; waits for both, c counts`
+/// `mysql group: +31.9 ms (31.2 to 32.6 ms) at 1 connection; waits for both, c counts`
 fn sentence(summary: &Summary, against: &Against, mode: &ModeAgainst) -> String {
     let all: Vec<&AddedAt> = against.modes.iter().flat_map(|mode| &mode.at).collect();
     let each = mode.at.iter().map(|at| added_at(&all, at));
     let each: Vec<String> = each.collect();
     format!(
-        "{}: {} per commit; {}",
+        "{}: {}; {}",
         mode.label,
         each.join(", "),
         whom(summary, mode)
@@ -74,7 +74,7 @@ fn added(us: Estimate, p50_us: Option<f64>) -> String {
         return format!("{} (no interval)", signed(us.median));
     };
     let ends = format!("{} to {}", signed(low), signed(high));
-    if p50_us.is_some_and(|p50_us| high - low > p50_us) {
+    if p50_us.is_some_and(|p50_us| AddedAt::is_wide(us, p50_us)) {
         return format!("unknown ({ends})");
     }
     let none_shown = match us.excludes(0.0) {
@@ -105,8 +105,8 @@ fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
         });
         chosen.map(|(site, us)| format!(", {site} ({})", digits_ms(*us)))
     };
-    let counts = mode.counts.as_ref();
-    let counts = counts.map_or(String::new(), |site| format!(", {site} counts"));
+    let counting = mode.counts.as_ref();
+    let counts = counting.map_or(String::new(), |site| format!(", {site} counts"));
     match &mode.waits_for {
         WaitsFor::Nobody if on_disks => "waits for its own flush".to_owned(),
         WaitsFor::Nobody => "waits for no peer".to_owned(),
@@ -122,7 +122,10 @@ fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
         WaitsFor::Undecided if are_equally_far(mode) => {
             "for whom it waits nobody can tell: its peers are equally far".to_owned()
         }
-        WaitsFor::Undecided => "whom it waits for is undecided".to_owned(),
+        WaitsFor::Undecided => match counting {
+            Some(site) => format!("{site} counts, alone or with others"),
+            None => "whom it waits for is undecided".to_owned(),
+        },
         WaitsFor::Site(site) => format!("waits for {site}"),
         other => format!("{}{counts}", waits::in_words(other)),
     }
@@ -194,6 +197,7 @@ mod tests {
             mode(WaitsFor::Nearest, None),
             mode(WaitsFor::Farthest, None),
             mode(WaitsFor::Undecided, None),
+            mode(WaitsFor::Undecided, Some("c")),
             mode(WaitsFor::Site("b".to_owned()), None),
         ]);
         let [_, Block::Lines(lines), _] = &blocks(&summary)[..] else {
@@ -204,10 +208,11 @@ mod tests {
             "waits for the nearest, b (2.0 ms)",
             "waits for the farthest, c (30.0 ms)",
             "whom it waits for is undecided",
+            "c counts, alone or with others",
             "waits for b",
         ];
         for (line, end) in lines.iter().zip(ends) {
-            let begin = "mysql group: +31.9 ms (+31.2 ms to +32.6 ms) at 1 connection per commit; ";
+            let begin = "mysql group: +31.9 ms (+31.2 ms to +32.6 ms) at 1 connection; ";
             assert_eq!(line, &format!("{begin}{end}"));
         }
     }

@@ -11,6 +11,10 @@ use crate::analysis::claims::{Article, Claim, Figure, Grid};
 use crate::analysis::interval::median;
 use crate::analysis::summary::{Axis, CellSummary, Value};
 
+/// Below claims with such figures.
+const SHARED: &str = "shared: a cell of this figure waited for the host's CPUs for more than 10 % \
+                      of the time. It holds for servers that share a host so.";
+
 /// Nothing for a study that repeats no article.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
     let Some(article) = &summary.article else {
@@ -25,13 +29,13 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(article.tables.iter().flat_map(grid));
     let heading = "Its claims, held against ratios and orders measured here".to_owned();
     blocks.push(Block::Heading(heading));
-    blocks.push(Block::Notes(
-        summary
-            .claims
-            .iter()
-            .flat_map(verdict_and_figures)
-            .collect(),
-    ));
+    let mut claims: Vec<String> = (summary.claims.iter())
+        .flat_map(verdict_and_figures)
+        .collect();
+    let mut figures = summary.claims.iter().flat_map(|claim| &claim.figures);
+    let is_shared = figures.any(|figure| figure.is_shared);
+    claims.extend(is_shared.then(|| SHARED.to_owned()));
+    blocks.push(Block::Notes(claims));
     if !article.unseen.is_empty() {
         let heading = "What the article could not see, as measured here".to_owned();
         blocks.push(Block::Heading(heading));
@@ -131,7 +135,11 @@ fn verdict_and_figures(claim: &Claim) -> [String; 2] {
 /// `mysql sync_binlog=0 over mysql sync_binlog=1: 2.00 times (1.98 to 2.03)`
 fn figure(figure: &Figure) -> String {
     let [value, low, high] = [figure.value, figure.low, figure.high].map(|n| digits(n, 2));
-    format!("{}: {value} {} ({low} to {high})", figure.what, figure.unit)
+    let shared = if figure.is_shared { ", shared" } else { "" };
+    format!(
+        "{}: {value} {} ({low} to {high}{shared})",
+        figure.what, figure.unit
+    )
 }
 
 /// Cells that differ in mode, distance and connections only.

@@ -421,7 +421,10 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
         }
         Flag::Errors => "some transactions failed; they are counted, never retried.",
         Flag::NoRows => "no transaction changed a row though the workload writes.",
-        Flag::LateLinks => "links delivered late; such measurements are void and left out.",
+        Flag::LateLinks => {
+            "links delivered late; such measurements are void and left out. On an idle host, give \
+             them a rate: without one a burst is due all at once."
+        }
         Flag::LinksStarved => {
             "the emulated network had no real-time priority for over 5 % of the window: it queued \
              for a CPU beside the servers, so distances under load may be longer than asked."
@@ -438,8 +441,8 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
              the switch's spin not: a commit did not meet idle machines."
         }
         Flag::NotApplied => {
-            "paced, but not all replicas had applied 95 % of the commits by the time the next one \
-             of the connection was to begin."
+            "paced, but fewer than 95 % of the heartbeats were applied on all replicas by the time \
+             the connection's next commit was to begin."
         }
     }
 }

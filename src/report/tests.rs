@@ -387,7 +387,7 @@ fn a_pace_is_told_and_so_is_one_in_vain() {
         "not-idle ",
         "not-applied ",
         "! not-idle: paced, but the host was busy",
-        "! not-applied: paced, but not all replicas",
+        "! not-applied: paced, but fewer than 95 %",
     ] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "no {words} in {text}");

@@ -103,7 +103,7 @@ fn read(text: &str, sites: &[String]) -> std::result::Result<Distances, Vec<Mist
             (None, _) => mistakes.push(wrong(part, &example(sites))),
             (_, None) => mistakes.push(wrong(part, &limits::RTT.time())),
             (Some((a, b)), Some(_)) if pairs.iter().any(|p| (&p.0, &p.1) == (&a, &b)) => {
-                mistakes.push(wrong(part, "each pair of sites once"));
+                mistakes.push(wrong(part, "must name each pair of sites once"));
             }
             (Some((a, b)), Some(rtt)) => pairs.push((a, b, rtt)),
         }
@@ -153,7 +153,7 @@ fn example(sites: &[String]) -> String {
         .map(|(a, b)| format!("{}=2ms", spellings(a, b).0));
     let each: Vec<String> = each.collect();
     format!(
-        "a round-trip time for each pair of sites: {}",
+        "must be a round-trip time for each pair of sites: {}",
         each.join(",")
     )
 }
@@ -377,7 +377,7 @@ rtt = "2.15ms"
         let said = said(&asked);
         for part in [
             "given ab=2;",
-            "given ax=3ms; a round-trip time for each pair of sites: ab=2ms,ac=2ms,bc=2ms",
+            "given ax=3ms; must be a round-trip time for each pair of sites: ab=2ms,",
             "each pair of sites once",
             "--connections: given 0",
             "did you mean mysql async?",

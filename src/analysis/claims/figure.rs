@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::select::Material;
 use crate::analysis::applied::BEHIND_SHARE;
+use crate::analysis::contention::HOST_BOUND_CONTENTION;
 use crate::analysis::effects::{Effect, Effects};
 use crate::analysis::interval::{Noise, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
@@ -29,8 +30,24 @@ impl Figure {
             value: value.value,
             low: value.low?,
             high: value.high?,
+            is_shared: false,
         })
     }
+}
+
+/// Whether a cell waited for the host's CPUs, and this figure of it is one that waiting changes.
+pub fn is_shared(cell: &CellSummary, of: &Quantity) -> bool {
+    let all = cell.contention.map_or(0.0, |contention| contention.all);
+    all > HOST_BOUND_CONTENTION && is_slowed(of)
+}
+
+/// What is counted for each commit stays as it is, whoever waits.
+fn is_slowed(of: &Quantity) -> bool {
+    use Quantity as Q;
+    let is_cpu = matches!(of, Q::CpuWriter | Q::CpuFront | Q::CpuReplicas);
+    let is_host = matches!(of, Q::HostBusy | Q::HostBoundRounds | Q::HighestOffered);
+    let is_count = matches!(of, Q::BytesBetween | Q::FlushesWriter | Q::ReadsWriter);
+    !(is_cpu || is_host || is_count || matches!(of, Q::Counter(_) | Q::ErrorsPer1000(_)))
 }
 
 /// One cell's figure over another's, round by round, with the house's interval over the rounds that

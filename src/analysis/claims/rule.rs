@@ -230,7 +230,12 @@ fn told_figure(
             (value, tell::cell(cell, among), unit)
         }
     };
-    Figure::of(format!("{}: {name} of {of}", cell.workload), unit, value)
+    let what = format!("{}: {name} of {of}", cell.workload);
+    let mut cells = [Some(cell), over].into_iter().flatten();
+    Some(Figure {
+        is_shared: cells.any(|cell| figure::is_shared(cell, quantity)),
+        ..Figure::of(what, unit, value)?
+    })
 }
 
 /// Figures of all points that a comparison names, each held against its pair.

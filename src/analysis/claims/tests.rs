@@ -16,7 +16,7 @@ use crate::analysis::trial::summarize;
 use crate::record::trial::{Series, Trial};
 use crate::study::Mode;
 use crate::study::articles::{
-    Across, Article, Bounds, Counted, Loss, Trials, article, article_keys, words,
+    Across, Article, Bounds, Counted, Loss, Quantity, Trials, article, article_keys, words,
 };
 use crate::study::builtin;
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
@@ -227,14 +227,14 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     assert_eq!(innodb, [holds; 6]);
     let galera = verdicts("gmo-galera-2022", &examples::galera());
     assert_eq!(galera, [holds, fails, holds, holds, open, holds]);
-    let group = verdicts("group-replication-2017", &examples::group_replication());
-    assert_eq!(group, [holds; 6]);
     let mut cells = examples::group_replication();
+    assert_eq!(verdicts("group-replication-2017", &cells), [holds; 6]);
     cells.retain(|cell| cell.server != "mysql-5.7");
     assert_eq!(verdicts("group-replication-2017", &cells)[1], lacks);
     let clouds = verdicts("clouds-2015", &examples::clouds());
-    assert_eq!(clouds[..6], [holds, holds, holds, open, holds, holds]);
-    assert_eq!(clouds[6..], [lacks; 3]);
+    assert_eq!(clouds[..5], [holds, holds, holds, open, holds]);
+    assert_eq!(clouds[5..9], [lacks; 4]);
+    assert_eq!(clouds[9..], [holds, lacks, holds, lacks]);
 }
 
 #[test]
@@ -251,6 +251,27 @@ fn errors_are_counted_for_each_commit() {
         [Confirmed, Contradicted]
     );
     assert_eq!([deadlocks(12, 3), deadlocks(200, 0)], [Undecided; 2]);
+}
+
+#[test]
+fn figures_of_a_host_that_was_waited_for_say_so() {
+    let sixth = Article::from_text(SIXTH).expect("no mistake");
+    let mut cells = summarise(&Example::default().record()).cells;
+    for (waited, expected) in [(0.05, false), (0.2, true)] {
+        for cell in &mut cells {
+            cell.contention.get_or_insert_default().all = waited;
+            let of = [Quantity::Throughput, Quantity::FlushesWriter];
+            let shared = of.map(|of| figure::is_shared(cell, &of));
+            assert_eq!(shared, [expected, false]);
+        }
+        let claim = judge(&sixth, &material(&cells, &[])).1.remove(0);
+        let mut figures = claim.figures.iter();
+        assert!(figures.all(|figure| figure.is_shared == expected));
+        assert_eq!(
+            (claim.verdict, claim.figures.is_empty()),
+            (Confirmed, false)
+        );
+    }
 }
 
 /// All texts below these keys, wherever they stand.

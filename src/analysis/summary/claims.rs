@@ -65,6 +65,10 @@ pub struct Figure {
     pub value: f64,
     pub low: f64,
     pub high: f64,
+    /// Whether a cell that it comes from waited for the host's CPUs so much that the figure tells
+    /// of the host, too. Counts per commit are no such figures.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
 }
 
 /// A table of figures of one unit.

@@ -149,7 +149,7 @@ fn cpus(table: &Table<'_>) -> Cpus {
         .unwrap_or_default()
         .parse()
         .unwrap_or_else(|allowed: String| {
-            node.wrong(&format!("must be {allowed}"));
+            node.wrong(&allowed);
             Cpus::Auto
         })
 }

@@ -61,6 +61,7 @@ fn rounds_and_times_have_limits() {
     assert_snapshot!(mistakes(&with_top("rounds = 0")), @"study.toml:1: rounds: given 0; must be a whole number from 1 to 1000");
     assert_snapshot!(mistakes(&with_top("rounds = -2")), @"study.toml:1: rounds: given -2; must be a whole number from 1 to 1000");
     assert_snapshot!(mistakes(&with_top("rounds = \"four\"")), @r#"study.toml:1: rounds: given "four"; must be a whole number from 1 to 1000"#);
+    assert_snapshot!(mistakes(&with_top("cpus = \"two\"")), @r#"study.toml:1: cpus: given "two"; must be a whole number from 1 to 64, "writer" or "shared""#);
     assert_snapshot!(mistakes(&with_top("measure = \"2h\"")), @r#"study.toml:1: measure: given "2h"; must be a time from 100 ms to 1 h"#);
     assert_snapshot!(mistakes(&with_top("measure = \"0s\"")), @r#"study.toml:1: measure: given "0s"; must be a time from 100 ms to 1 h"#);
     assert_snapshot!(mistakes(&with_top("warmup = 5")), @r#"study.toml:1: warmup: given 5; must be a time from 0 to 1 h, with its unit, such as "2.15ms""#);
