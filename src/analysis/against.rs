@@ -38,7 +38,7 @@ fn mode(
     let own = anatomy.iter().find(|anatomy| is_of(anatomy, first));
     let (waits_for, counts) = own
         .and_then(|anatomy| by_distances(anatomy, &peers_us))
-        .unwrap_or_else(|| (by_latency(cells, first, &peers_us), None));
+        .unwrap_or_else(|| by_latency(cells, first, &peers_us));
     Some(ModeAgainst {
         label: first.label.clone(),
         waits_for,
@@ -112,34 +112,50 @@ fn most(anatomy: &Anatomy, peers_us: &BTreeMap<String, f64>) -> Option<String> {
 }
 
 /// What the latency above that of a server without peers tells: whose distance, gone once to three
-/// times, it can be. Undecided where two can be it, or none.
+/// times, it can be; or that of all peers one after the other. Undecided where two ways fit, or
+/// none; then a peer that makes up most of either is still known to count.
 fn by_latency(
     cells: &[CellSummary],
     cell: &CellSummary,
     peers_us: &BTreeMap<String, f64>,
-) -> WaitsFor {
+) -> (WaitsFor, Option<String>) {
     let mut by_distance: Vec<(&String, f64)> = peers_us.iter().map(|(s, us)| (s, *us)).collect();
     by_distance.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let Some((_, nearest_us)) = by_distance.first() else {
-        return WaitsFor::Nobody;
+        return (WaitsFor::Nobody, None);
     };
-    let Some(wait_us) = wait_us(cells, cell) else {
-        return WaitsFor::Undecided;
+    let undecided = (WaitsFor::Undecided, None);
+    let Some(wait_us) = wait_us(cells, cell).filter(|_| is_known(cell)) else {
+        return undecided;
     };
     if wait_us < NOBODY * nearest_us {
-        return WaitsFor::Nobody;
+        return (WaitsFor::Nobody, None);
     }
-    let can_be = |(_, us): &&(&String, f64)| TRIPS.contains(&(wait_us / us));
-    let candidates: Vec<&(&String, f64)> = by_distance.iter().filter(can_be).collect();
-    let [(site, _)] = candidates[..] else {
-        return WaitsFor::Undecided;
+    let can_be = |us: f64| TRIPS.contains(&(wait_us / us));
+    let mut fitting = (0..by_distance.len()).filter(|place| can_be(by_distance[*place].1));
+    let (Some(place), None) = (fitting.next(), fitting.next()) else {
+        return undecided;
     };
-    let place = by_distance.iter().position(|(own, _)| own == site);
-    match place {
-        Some(0) => WaitsFor::Nearest,
-        Some(last) if last + 1 == by_distance.len() => WaitsFor::Farthest,
-        _ => WaitsFor::Site((*site).clone()),
+    let (site, us) = by_distance[place];
+    let all_us: f64 = by_distance.iter().map(|(_, us)| us).sum();
+    if by_distance.len() > 1 && can_be(all_us) {
+        let counts = (us >= MOST * all_us).then(|| site.clone());
+        return (WaitsFor::Undecided, counts);
     }
+    let whom = match place {
+        0 => WaitsFor::Nearest,
+        last if last + 1 == by_distance.len() => WaitsFor::Farthest,
+        _ => WaitsFor::Site(site.clone()),
+    };
+    (whom, None)
+}
+
+/// Whether a latency is told well enough to tell from it whom it holds a wait for.
+fn is_known(cell: &CellSummary) -> bool {
+    let added = cell.added_us.zip(cell.latency_us.p50);
+    added.is_some_and(|(added_us, p50_us)| {
+        added_us.low.is_some() && !AddedAt::is_wide(added_us, p50_us)
+    })
 }
 
 /// The median above that of the same server alone, under the same load.
@@ -154,12 +170,17 @@ fn wait_us(cells: &[CellSummary], cell: &CellSummary) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::Value;
+    use crate::analysis::summary::{Estimate, Value};
 
     fn cell(nodes: u32, p50_us: f64) -> CellSummary {
         let mut cell = CellSummary::default();
         cell.point.nodes = nodes;
         cell.latency_us.p50 = Some(p50_us);
+        cell.added_us = Some(Estimate {
+            median: 0.0,
+            low: Some(-100.0),
+            high: Some(100.0),
+        });
         cell
     }
 
@@ -169,7 +190,7 @@ mod tests {
 
     fn told(p50_us: f64, peers_us: &BTreeMap<String, f64>) -> WaitsFor {
         let cells = [cell(1, 3_000.0), cell(3, p50_us)];
-        by_latency(&cells, &cells[1], peers_us)
+        by_latency(&cells, &cells[1], peers_us).0
     }
 
     #[test]
@@ -177,7 +198,10 @@ mod tests {
         let zones = zones(2_000.0, 30_000.0);
         assert_eq!(told(3_400.0, &zones), WaitsFor::Nobody);
         assert_eq!(told(5_300.0, &zones), WaitsFor::Nearest);
-        assert_eq!(told(36_900.0, &zones), WaitsFor::Farthest);
+        // Once to c, or to b and then to c: c counts either way.
+        let cells = [cell(1, 3_000.0), cell(3, 36_900.0)];
+        let told_far = by_latency(&cells, &cells[1], &zones);
+        assert_eq!(told_far, (WaitsFor::Undecided, Some("c".to_owned())));
         assert_eq!(
             told(15_000.0, &zones),
             WaitsFor::Undecided,
@@ -192,10 +216,25 @@ mod tests {
     }
 
     #[test]
+    fn a_latency_that_nobody_knows_tells_nothing() {
+        let mut cells = [cell(1, 3_000.0), cell(3, 5_300.0)];
+        let of = |cells: &[CellSummary]| by_latency(cells, &cells[1], &zones(2_000.0, 30_000.0)).0;
+        assert_eq!(of(&cells), WaitsFor::Nearest);
+        cells[1].added_us = Some(Estimate {
+            median: 2_300.0,
+            low: Some(-714.0),
+            high: Some(5_360.0),
+        });
+        assert_eq!(of(&cells), WaitsFor::Undecided);
+        cells[1].added_us = Some(Estimate::without_interval(2_300.0));
+        assert_eq!(of(&cells), WaitsFor::Undecided);
+    }
+
+    #[test]
     fn a_server_alone_waits_for_nobody_and_without_it_nothing_is_told() {
         assert_eq!(told(9_000.0, &BTreeMap::new()), WaitsFor::Nobody);
         let cells = [cell(3, 9_000.0)];
-        let whom = by_latency(&cells, &cells[0], &zones(2_000.0, 30_000.0));
+        let (whom, _) = by_latency(&cells, &cells[0], &zones(2_000.0, 30_000.0));
         assert_eq!(whom, WaitsFor::Undecided);
     }
 

@@ -55,6 +55,7 @@ fn anatomy(header: &Header, first: &Point, group: &Group) -> Anatomy {
     let flushes = flush_lines.slope();
     let alone = flushes.filter(|_| first.mode == Mode::Single);
     let counted = flushes.and_then(|_| counted::counted(&on_axis, alone));
+    let held = counted.filter(|count| count.agrees.is_some());
     let flush_us = base.and_then(|base| base.disks.as_ref());
     let flush_us = flush_us.map(disks::flush_us_asked);
     Anatomy {
@@ -72,7 +73,7 @@ fn anatomy(header: &Header, first: &Point, group: &Group) -> Anatomy {
         halves,
         flushes_halves,
         round_trips_systematic: systematic(halves, None),
-        flushes_systematic: systematic(flushes_halves, alone.zip(counted)),
+        flushes_systematic: systematic(flushes_halves, alone.zip(held)),
         flushes_counted: counted,
         rtt_from: group.rtt_from,
         flush_from: group.flush_from,

@@ -1,10 +1,12 @@
 //! Commits that wait for each other: latency grows with connections though nothing is busy.
 
 use super::summary::{Axis, CellSummary};
+use crate::record::Flag;
 
 /// From so many times the latency at one connection on, commits wait for each other,
 const GROWN: f64 = 1.5;
-/// if both the host's CPUs and the writer's disk were busy for less than this share of the time.
+/// if both the host's CPUs and the writer's disk were busy for less than this share of the time,
+/// and no server had used up CPUs of its own.
 const BUSY_MAX: f64 = 0.8;
 /// What may differ between the two cells: the one may be paced, and its window another.
 const MOVED: [Axis; 3] = [Axis::Connections, Axis::Pace, Axis::Window];
@@ -37,12 +39,17 @@ fn factor(cells: &[CellSummary], cell: &CellSummary) -> Option<f64> {
 
 fn is_idle(cell: &CellSummary) -> bool {
     let is_below = |share: Option<f64>| share.is_none_or(|share| share < BUSY_MAX);
-    cell.host_busy.is_some() && is_below(cell.host_busy) && is_below(cell.disk_busy_share)
+    let is_full = cell.flags.iter().any(|count| count.flag == Flag::NodeBound);
+    cell.host_busy.is_some()
+        && is_below(cell.host_busy)
+        && is_below(cell.disk_busy_share)
+        && !is_full
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summary::FlagCount;
     use crate::plan::Point;
 
     fn cell(connections: u32, p50_us: f64, host_busy: f64) -> CellSummary {
@@ -76,6 +83,14 @@ mod tests {
             ..cell(32, 66_000.0, 0.4)
         };
         assert_eq!(judged(on_busy_disk), None);
+        let mut on_full_node = cell(32, 66_000.0, 0.4);
+        let (rounds, of) = (1, 4);
+        on_full_node.flags = vec![FlagCount {
+            flag: Flag::NodeBound,
+            rounds,
+            of,
+        }];
+        assert_eq!(judged(on_full_node), None, "its own CPUs are");
     }
 
     #[test]

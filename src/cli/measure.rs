@@ -22,7 +22,7 @@ use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
 use crate::study::cpus::Cpus;
 use crate::study::{
-    Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, units, written,
+    Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, limits, units, written,
 };
 
 /// Exit code of a run that the user stopped.
@@ -91,7 +91,7 @@ pub struct CompareOptions {
     #[arg(long, value_name = "TIMES")]
     distances: Option<String>,
     /// Numbers of client connections, e.g. 1,32: one is paced, more are a closed loop
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = count)]
     connections: Vec<u32>,
     /// Hold all others against this row, e.g. "mysql async": what you run today
     #[arg(long, value_name = "ROW")]
@@ -110,6 +110,12 @@ impl From<CompareOptions> for Asked {
             is_on_host_disk: options.host_disk,
         }
     }
+}
+
+/// Whether it is within its limits is said with all other mistakes.
+fn count(text: &str) -> std::result::Result<u32, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| limits::CONNECTIONS.whole_number())
 }
 
 fn span(text: &str) -> std::result::Result<Duration, String> {

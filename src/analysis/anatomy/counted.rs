@@ -24,18 +24,32 @@ pub fn counted(group: &Group, slope: Option<Value>) -> Option<Counted> {
     {
         rounds.entry(sample.round).or_default().push(sample);
     }
-    let fits: Option<Vec<[f64; 2]>> = rounds.values().map(|samples| fit(samples)).collect();
+    let fits: Option<Vec<Fit>> = rounds.values().map(|samples| fit(samples)).collect();
     let fits = fits?;
-    let of = |at: usize| fits.iter().map(|fit| fit[at]).collect::<Vec<f64>>();
-    let per_commit: Value = estimate(&of(0), Noise::Adds)?.into();
+    let per_commit: Vec<f64> = fits.iter().map(|fit| fit.per_commit).collect();
+    let per_commit: Value = estimate(&per_commit, Noise::Adds)?.into();
+    let per_s = |fit: &Fit| fit.background_per_s.unwrap_or(0.0);
+    let background: Vec<f64> = fits.iter().map(per_s).collect();
+    let is_told_apart = fits.iter().all(|fit| fit.background_per_s.is_some());
+    let agrees = |slope: Value| match per_commit.value - slope.value {
+        more if more.abs() <= SAME_SLOPE => Some(true),
+        more if more > 0.0 && !is_told_apart => None,
+        _ => Some(false),
+    };
     Some(Counted {
         per_commit,
-        background_per_s: median(&of(1))?,
-        agrees: slope.map(|slope| (slope.value - per_commit.value).abs() <= SAME_SLOPE),
+        background_per_s: median(&background)?,
+        agrees: slope.and_then(agrees),
     })
 }
 
-fn fit(samples: &[&Sample]) -> Option<[f64; 2]> {
+struct Fit {
+    per_commit: f64,
+    /// `None` where it could not be told from commits.
+    background_per_s: Option<f64>,
+}
+
+fn fit(samples: &[&Sample]) -> Option<Fit> {
     let flushes: Vec<f64> = samples
         .iter()
         .filter_map(|s| s.flushes)
@@ -52,8 +66,8 @@ fn fit(samples: &[&Sample]) -> Option<[f64; 2]> {
     };
     let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
     let fit = least_squares(&rows, &flushes)?;
-    Some([
-        fit.coefficients[0],
-        fit.coefficients.get(1).copied().unwrap_or(0.0),
-    ])
+    Some(Fit {
+        per_commit: fit.coefficients[0],
+        background_per_s: fit.coefficients.get(1).copied(),
+    })
 }

@@ -188,6 +188,30 @@ fn what_a_server_flushes_by_the_clock_is_no_flush_of_a_commit() {
     assert_eq!(count.agrees, Some(true), "{count:?}");
 }
 
+/// Paced commits without a flush come at one rate, whatever a flush takes.
+#[test]
+fn where_all_points_commit_alike_what_is_more_may_be_the_background_s() {
+    let agrees = |per_commit: f64| {
+        let mut record = Example::anatomy().record();
+        for measurement in &mut record.measurements {
+            measurement.commits = (measurement.window_s * 100.0) as u64;
+            let flushes = (measurement.commits as f64 * per_commit) as u64;
+            for disk in &mut measurement.disks {
+                disk.flush_time_us *= flushes as f64 / disk.flushes as f64;
+                disk.flushes = flushes;
+            }
+        }
+        let anatomy = of(&anatomies(&record), "mysql single").clone();
+        (
+            anatomy.flushes_counted.unwrap().agrees,
+            anatomy.flushes_systematic.unwrap() < 0.05,
+        )
+    };
+    assert_eq!(agrees(3.0), (Some(true), true));
+    assert_eq!(agrees(3.12), (None, true));
+    assert_eq!(agrees(2.88), (Some(false), false));
+}
+
 #[test]
 fn a_commit_that_waits_for_others_has_no_count_to_agree_with() {
     let all = anatomies(&Example::anatomy().record());

@@ -43,3 +43,11 @@ pub struct AddedAt {
     /// As in the cell.
     pub queue_factor: Option<f64>,
 }
+
+impl AddedAt {
+    /// Whether an interval is wider than the latency itself: what is added is then unknown.
+    pub fn is_wide(added_us: Estimate, p50_us: f64) -> bool {
+        let ends = added_us.low.zip(added_us.high);
+        ends.is_some_and(|(low, high)| high - low > p50_us)
+    }
+}

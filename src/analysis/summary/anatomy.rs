@@ -152,7 +152,8 @@ pub struct Counted {
     /// What is flushed each second whether or not anything is committed.
     pub background_per_s: f64,
     /// Where commits wait for this disk alone, one flush after the other: whether the slope is
-    /// within 0.05 of the count.
+    /// within 0.05 of the count. `None` also where more was counted, and nobody can tell whether
+    /// the background flushed it.
     pub agrees: Option<bool>,
 }
 
