@@ -81,6 +81,10 @@ fn what_is_unknown_is_a_mistake() {
         (&["run"], "STUDY"),
         (&["run", "comparee"], "comparee"),
         (&["run", "compare", "--measure", "2"], "250us"),
+        (
+            &["compare", "--connections", "1,x"],
+            "must be a whole number from 1",
+        ),
         (&["exec", "a"], "COMMAND"),
         (&[], "Usage"),
     ] {

@@ -6,7 +6,9 @@ use crate::ground::on_ground;
 use crate::report::{Report, number};
 use crate::studies::report_of;
 
-/// Changed pages wait in the pool: a server that writes them slowly is still at it afterwards.
+/// Changed pages wait in the pool: a server that writes them slowly is still at it afterwards. A
+/// volume sends many of them at once, so the link has a rate: without one all are due at once, and
+/// the switch is late with the last.
 const WATCHED: &str = r#"
 rounds = 1
 warmup = "0.2s"
@@ -24,14 +26,14 @@ mode = "mirror"
 [[sweep]]
 workload = "update_index"
 connections = 8
-rtt = "1ms"
+distances = [{ ab = "1ms", rate = "1Gbit/s" }]
 client = ["a", "b"]
 watch_after = "3s"
 [[sweep]]
 modes = ["mysql single"]
 workload = "update_index"
 connections = 8
-rtt = "1ms"
+distances = [{ ab = "1ms", rate = "1Gbit/s" }]
 "#;
 
 /// Least, median and most of a cell's handshakes, in µs.

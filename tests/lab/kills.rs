@@ -43,7 +43,7 @@ rtt = ["0.25ms", "1ms", "2ms"]
 const MODES_ON_DISKS: [&str; 2] = ["async", "mirror"];
 
 fn study_on_disks(mode: &str) -> String {
-    let head = "warmup = \"0.1s\"\nmeasure = \"0.5s\"\nsites = [\"a\", \"b\"]\n[[mode]]\n";
+    let head = "warmup = \"0.1s\"\nmeasure = \"0.2s\"\nsites = [\"a\", \"b\"]\n[[mode]]\n";
     let rest = r#"
 [mode.variables]
 sync_binlog = 0

@@ -1,5 +1,6 @@
 //! The link switch on real network namespaces.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::common::{self, Links, address, lab_lock};
 use acklab::error::{Error, Result};
 use acklab::lab::link::path::QUEUE_WAIT_MAX;
 use acklab::lab::link::{LinkSetting, PairCounters, PairSetting, Probe, SwitchCounters, median};
-use acklab::lab::netns::Netns;
+use acklab::lab::netns::{CONGESTION_CONTROLS, Netns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -149,6 +150,18 @@ fn lab_links_without_settings_pass_everything() {
     assert_eq!(counters.packets, 100);
 }
 
+/// Whatever the host has, which keeps it.
+#[test]
+fn lab_links_carry_tcp_as_linux_has_it_by_default() {
+    let _lock = lab_lock();
+    let of_host = || fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    let before = of_host();
+    let netns = Netns::create("tcp").unwrap();
+    let inside = netns.congestion_control().unwrap();
+    assert!(CONGESTION_CONTROLS.contains(&&inside[..]), "{inside}");
+    assert_eq!(of_host(), before);
+}
+
 #[test]
 fn lab_link_delay_changes_while_running() {
     let _lock = lab_lock();
@@ -194,21 +207,30 @@ fn lab_link_floor_is_taken_off() {
         "a link without a setting has none again"
     );
     links.switch.set(&both("a", "b", delay_us(5_000))).unwrap();
+    // A host may become slower right after its floor was measured: then that is measured again.
+    let mut outcomes = Vec::new();
+    let is_taken_off = (0..FLOORS).any(|_| {
+        let (floor_us, least_us) = floor_and_fastest_us(&links);
+        outcomes.push((floor_us, least_us));
+        (10_000.0 - floor_us - EARLIER_US_MAX..10_000.0).contains(&least_us)
+    });
+    assert!(is_taken_off, "{outcomes:?}");
+}
+
+/// How often the floor is measured at most.
+const FLOORS: usize = 3;
+
+/// The setting of 10 ms is in force again after the floor was measured, less the floor: without
+/// that no echo could take less than was asked, and with it none comes earlier than by so much.
+fn floor_and_fastest_us(links: &Links) -> (f64, f64) {
     let floor = links
         .switch
         .measure_floor(&links.nodes[0], "a", "b")
         .unwrap();
     assert!((1..3_000).contains(&floor.as_micros()), "{floor:?}");
     assert_eq!(links.switch.floor(), floor);
-    // The setting is in force again, less the floor: without that no echo could take less than was
-    // asked, and with it none comes earlier than by so much.
-    let floor_us = floor.as_secs_f64() * 1e6;
-    let least_us = fastest_us(&links, 0, 1, 9_999.0);
-    let allowed_us = 10_000.0 - floor_us - EARLIER_US_MAX..10_000.0;
-    assert!(
-        allowed_us.contains(&least_us),
-        "{least_us}, floor {floor_us}"
-    );
+    let least_us = fastest_us(links, 0, 1, 9_999.0);
+    (floor.as_secs_f64() * 1e6, least_us)
 }
 
 #[test]

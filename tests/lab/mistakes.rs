@@ -124,6 +124,18 @@ fn lab_mistakes_on_the_command_line_are_named() {
         ground
             .run(&["run", good, "--my-cnf", "no.cnf"])
             .fails(2, &["--my-cnf", "no.cnf"]);
+        // More than any host has: 3 × 64 and two for the rest.
+        let many = ground.file("many.toml", &GOOD.replace("single", "async"));
+        let cpus = ground.run(&["run", many, "--cpus", "64"]);
+        cpus.fails(
+            2,
+            &[
+                "cpus: given 64",
+                "3 × 64 for nodes",
+                "are 194",
+                "ask for fewer",
+            ],
+        );
         ground.file("there.acklab", "mine");
         let there = ground.run(&["run", good, "--record", "there.acklab"]);
         there.fails(2, &["--record", "there.acklab", "never overwritten"]);
