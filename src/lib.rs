@@ -10,4 +10,5 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod self_test;
 pub mod study;

@@ -41,6 +41,11 @@ pub const BACKLOG: Duration = Duration::from_millis(2_200);
 pub const POWER_CUT: Duration = Duration::from_secs(6);
 /// The same where nodes of a cluster are lost, and join again.
 pub const CLUSTER_CUT: Duration = Duration::from_secs(20);
+/// At an offered rate the warm-up goes on until latency is level, which is looked at once in this
+/// time,
+pub const SETTLE_STEP: Duration = Duration::from_millis(100);
+/// at least so often.
+pub const SETTLE_STEPS: u32 = 8;
 /// What it takes to form a lab, whatever its size: joining, schema and rows.
 pub const LAB_FORMING: Duration = Duration::from_secs(2);
 /// What each node adds: copying its data directory, starting, recovery.
@@ -89,32 +94,39 @@ pub fn plan(study: &Study) -> Plan {
 /// How long a study will take, from the first lab to the last cell, with servers already fetched.
 /// mysqlslap's manner runs a number of queries, not a window: see [`LOADED_ROW`] and below it.
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
+    let restarting: Duration = labs(study).iter().map(|lab| restarting(study, lab)).sum();
+    let measuring: Duration = steps(study, plan).iter().sum();
+    forming(study) + measuring + restarting * study.rounds
+}
+
+/// How long it takes until the first cell of a study can be measured.
+pub fn forming(study: &Study) -> Duration {
     let on_disk = match study.images {
         Some(_) => DISK_MAKING,
         None => Duration::ZERO,
     };
-    let labs = labs(study);
     let idle = idle_watch(study);
-    let forming: Duration = labs
-        .iter()
-        .map(|lab| {
-            let looks = started(lab).min(1) * (1 + lab.variants(study).count() as u32);
-            LAB_FORMING + idle * looks + (NODE_STARTING + on_disk) * started(lab)
-        })
-        .sum();
-    let restarting: Duration = labs.iter().map(|lab| restarting(study, lab)).sum();
-    forming + steps(study, plan).iter().sum::<Duration>() + restarting * study.rounds
+    let of_lab = |lab: &LabPlan| {
+        let looks = started(lab).min(1) * (1 + lab.variants(study).count() as u32);
+        LAB_FORMING + idle * looks + (NODE_STARTING + on_disk) * started(lab)
+    };
+    labs(study).iter().map(of_lab).sum()
 }
 
 /// How long each measurement will take, in their order, and each power cut after them.
 pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     let measurements = plan.rounds.iter().flatten();
     let measuring = measurements.map(|&index| cell_time(study, &plan.cells[index]));
+    measuring.chain(trials(study)).collect()
+}
+
+/// How long each power cut will take, in their order.
+pub fn trials(study: &Study) -> Vec<Duration> {
     let trials = study.modes.iter().flat_map(|spec| {
         let trials = study.faults_of(spec).len() * study.power_cuts as usize;
         std::iter::repeat_n(trial_time(spec), trials)
     });
-    measuring.chain(trials).collect()
+    trials.collect()
 }
 
 /// How long the servers of a lab are watched without load, for their idle CPU rates.
@@ -194,7 +206,11 @@ fn load_time(study: &Study, cell: &Cell) -> Duration {
         ..
     } = &cell.workload
     else {
-        return study.warmup + cell.window(study);
+        let settling = match cell.rate_per_s {
+            Some(_) => SETTLE_STEP * SETTLE_STEPS,
+            None => Duration::ZERO,
+        };
+        return study.warmup + settling + cell.window(study);
     };
     let query = match load {
         MysqlslapLoad::Read => SCANNED_ROW * *write_number,

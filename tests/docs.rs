@@ -195,11 +195,11 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 14] {
+fn flags() -> [Flag; 15] {
     use Flag::*;
     match HostBound {
         HostBound | NodeBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows
-        | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied => [
+        | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied | NotSettled => [
             HostBound,
             NodeBound,
             Drifted,
@@ -214,6 +214,7 @@ fn flags() -> [Flag; 14] {
             Behind,
             NotIdle,
             NotApplied,
+            NotSettled,
         ],
     }
 }

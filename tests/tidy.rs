@@ -18,7 +18,7 @@ const FILE_LINES: usize = 500;
 const COLUMNS: usize = 100;
 
 /// Which room may import which. `error` may be imported everywhere; the rim may import all.
-const IMPORTS: [(&str, &[&str]); 10] = [
+const IMPORTS: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("study", &[]),
     ("plan", &["study"]),
@@ -30,6 +30,7 @@ const IMPORTS: [(&str, &[&str]); 10] = [
         "run",
         &["study", "plan", "record", "lab", "load", "observe"],
     ),
+    ("self_test", &["study", "record", "lab", "load", "observe"]),
     ("analysis", &["study", "plan", "record"]),
     ("report", &["study", "record", "analysis"]),
 ];

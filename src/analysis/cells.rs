@@ -1,23 +1,21 @@
 //! Each cell over all its rounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flags::{self, Asked};
-use super::interval::{Noise, estimate, median};
+use super::interval::{Noise, Risk, estimate, median, smallest_shown};
+use super::latency::{BEYOND, latency, p99};
 use super::rates::{per_commit, rate, throughput};
 use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
-    Percentiles, ReplicaCpu, Traffic,
+    ReplicaCpu, Traffic,
 };
 use super::{activity, applied, contention, disks, endpoints, terms, timeline, void};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
-use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, counter, histogram};
-use crate::study::units;
-
-/// Samples that must lie beyond a percentile for it to be given.
-const BEYOND: f64 = 10.0;
+use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, counter};
+use crate::study::{Study, units};
 
 /// Counters worth a place in the summary: conflicts, fall-backs, flow control.
 const COUNTERS: [&str; 10] = [
@@ -56,13 +54,16 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let flush = disks::flush_times(&rounds.sound);
     let is_ours = record.header.endpoints.is_empty();
     let by_round = by_round(record, index, &rounds);
+    let risk = Risk::of(&record.header.study);
+    let over = |by_round: &BTreeMap<u32, f64>| over_rounds(by_round, Noise::Multiplies, risk);
     let ratio = over(&by_round.ratio);
+    let smallest_shown = |ratio| smallest_shown(&ratio, by_round.ratio.len(), risk);
     let base = Rounds::of_baseline(record, index);
     let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
     CellSummary {
-        rounds: rounds.sound.len() as u32,
-        rounds_void: (rounds.all.len() - rounds.sound.len()) as u32,
-        with_void: void::with_void(&rounds.all, rounds.per, &by_round, latency),
+        rounds: numbers(&rounds.sound),
+        rounds_void: numbers(&rounds.all) - numbers(&rounds.sound),
+        with_void: void::with_void((&rounds.all, rounds.per), &by_round, latency, risk),
         rtt_us_got: rounds.median_of(mean_rtt_us),
         rtts_us: pairs(&rounds.sound),
         flush_us_asked: flush.asked,
@@ -78,12 +79,15 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         dips: timeline::dips_of_rounds(&rounds.all_steady()),
         usd_per_million_queries: over(&by_round.usd_per_million_queries),
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
-        added_us: added(&by_round.added_us),
+        added_us: over_rounds(&by_round.added_us, Noise::Adds, risk),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
+        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record.header.study.until)),
+        smallest_shown: ratio.and_then(smallest_shown),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(&rounds)),
         cpu_ratio: over(&by_round.cpu_ratio),
         latency_us: latency(&rounds.sound),
+        p99_us: p99(&rounds.sound, risk),
         cpu_us_per_commit: cpu(&rounds),
         cpu_us_per_s_idle: medians_by_name(&rounds.sound, |m| m.cpu.idle_us_per_s.clone()),
         idle_watched_s: rounds.median_of(|m| m.cpu.idle_watched_s),
@@ -124,31 +128,42 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     let base = Rounds::of_baseline(record, index);
     let base = base.as_ref();
     let applied_per_s = |m: &Measurement| applied::per_s(m, rounds.per, rounds.warmup_s);
+    let throughput_per_s = rounds.by_round(|m| throughput(m, rounds.per));
+    let p50_us = rounds.by_round(|m| latency(&[m]).p50);
+    let over = |own: f64, base: f64| (base > 0.0).then(|| own / base);
+    let less = |own: f64, base: f64| Some(own - base);
+    let p50 = |m: &Measurement, _| latency(&[m]).p50;
     ByRound {
-        throughput_per_s: rounds.by_round(|m| throughput(m, rounds.per)),
         applied_per_s: rounds.by_round(|m| applied_per_s(m).filter(|_| is_ours)),
         applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
-        ratio: paired(record, index, rounds, over_baseline),
+        ratio: paired(record, index, &throughput_per_s, (throughput, over)),
         cpu_ratio: base.map_or_else(BTreeMap::new, |base| rounds.cpu_ratio(base)),
-        added_us: paired(record, index, rounds, added_to_baseline),
+        added_us: paired(record, index, &p50_us, (p50, less)),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
-        p50_us: rounds.by_round(|m| latency(&[m]).p50),
         p95_us: rounds.by_round(|m| latency(&[m]).p95),
+        throughput_per_s,
+        p50_us,
     }
 }
 
-/// What multiplies, over all rounds.
-fn over(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
+/// A figure over all rounds.
+fn over_rounds(by_round: &BTreeMap<u32, f64>, noise: Noise, risk: Risk) -> Option<Estimate> {
     let values: Vec<f64> = by_round.values().copied().collect();
-    estimate(&values, Noise::Multiplies)
+    estimate(&values, noise, risk)
 }
 
-/// What adds, over all rounds.
-fn added(by_round: &BTreeMap<u32, f64>) -> Option<Estimate> {
-    let values: Vec<f64> = by_round.values().copied().collect();
-    estimate(&values, Noise::Adds)
+/// How many rounds these are of.
+fn numbers(measurements: &[&Measurement]) -> u32 {
+    let rounds: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
+    rounds.len() as u32
+}
+
+/// Whether a ratio lies within that share of 1, with all of its interval.
+fn is_alike(ratio: &Estimate, within: Option<f64>) -> bool {
+    let ends = within.zip(ratio.low.zip(ratio.high));
+    ends.is_some_and(|(share, (low, high))| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
 }
 
 /// What is known of a cell before it is measured.
@@ -213,7 +228,8 @@ impl<'a> Rounds<'a> {
 
     /// Of the cell that this one is held against.
     fn of_baseline(record: &'a Record, index: usize) -> Option<Self> {
-        let base = baseline_of(&record.header, index)?;
+        let Header { study, cells, .. } = &record.header;
+        let base = baseline_of(study, cells, index)?;
         Some(Rounds::of(record, base))
     }
 
@@ -237,9 +253,17 @@ impl<'a> Rounds<'a> {
         self.sound.iter().filter_map(|m| figure(m)).collect()
     }
 
+    /// The mean of a round in which the cell was measured several times.
     fn by_round(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> BTreeMap<u32, f64> {
-        let in_round = |m: &&Measurement| Some((m.round, figure(m)?));
-        self.sound.iter().filter_map(in_round).collect()
+        let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for measurement in &self.sound {
+            if let Some(value) = figure(measurement) {
+                values.entry(measurement.round).or_default().push(value);
+            }
+        }
+        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
+        let rounds = values.into_iter();
+        rounds.map(|(round, all)| (round, mean(all))).collect()
     }
 
     fn median_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
@@ -271,63 +295,35 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
     })
 }
 
-/// A measurement held against the baseline's: each with what its figures are per.
-type Held = fn((&Measurement, Per), (&Measurement, Per)) -> Option<f64>;
-
-/// A measurement against the baseline's in the same round, where both are sound.
-fn paired(record: &Record, index: usize, mode: &Rounds, held: Held) -> BTreeMap<u32, f64> {
-    let Some(base) = baseline_of(&record.header, index) else {
+/// A round's figure held against the baseline's in the same round, where both are sound.
+fn paired(
+    record: &Record,
+    index: usize,
+    own: &BTreeMap<u32, f64>,
+    (figure, held): (
+        fn(&Measurement, Per) -> Option<f64>,
+        fn(f64, f64) -> Option<f64>,
+    ),
+) -> BTreeMap<u32, f64> {
+    let Some(base) = Rounds::of_baseline(record, index) else {
         return BTreeMap::new();
     };
-    let base = Rounds::of(record, base);
-    let of_round = |round| base.sound.iter().find(|m| m.round == round);
-    mode.by_round(|m| held((m, mode.per), (of_round(m.round)?, base.per)))
-}
-
-/// Throughput over the baseline's.
-fn over_baseline(own: (&Measurement, Per), base: (&Measurement, Per)) -> Option<f64> {
-    let below = throughput(base.0, base.1)?;
-    (below > 0.0).then_some(throughput(own.0, own.1)? / below)
-}
-
-/// The median latency less the baseline's, in µs.
-fn added_to_baseline(own: (&Measurement, Per), base: (&Measurement, Per)) -> Option<f64> {
-    Some(latency(&[own.0]).p50? - latency(&[base.0]).p50?)
+    let base_by_round = base.by_round(|m| figure(m, base.per));
+    let of_round = |(round, own): (&u32, &f64)| {
+        let base = base_by_round.get(round)?;
+        Some((*round, held(*own, *base)?))
+    };
+    own.iter().filter_map(of_round).collect()
 }
 
 /// The cell of the baseline under the same load.
-fn baseline_of(header: &Header, index: usize) -> Option<usize> {
-    let study = &header.study;
-    let cell = &header.cells[index];
+pub fn baseline_of(study: &Study, cells: &[Cell], index: usize) -> Option<usize> {
+    let cell = &cells[index];
     let label = study.modes[cell.mode].baseline.as_ref()?;
     let row = study.modes.iter().position(|spec| spec.label == *label)?;
     let point = Point::of(study, cell);
     let is_it = |other: &Cell| other.mode == row && Point::of(study, other).load() == point.load();
-    header.cells.iter().position(is_it)
-}
-
-fn latency(measurements: &[&Measurement]) -> Percentiles {
-    let mut pooled = histogram::empty();
-    for measurement in measurements {
-        let one = histogram::checked(&measurement.latency_us);
-        pooled
-            .add(&one)
-            .expect("a growing histogram takes any value");
-    }
-    let samples = pooled.len();
-    let percentile = |share: f64| {
-        let is_backed = samples as f64 * (1.0 - share) >= BEYOND - 1e-6;
-        let value = pooled.value_at_quantile(share);
-        is_backed.then(|| pooled.median_equivalent(value) as f64)
-    };
-    Percentiles {
-        p50: percentile(0.5),
-        p95: percentile(0.95),
-        p99: percentile(0.99),
-        p999: percentile(0.999),
-        max: (samples > 0).then(|| pooled.max() as f64),
-        samples,
-    }
+    cells.iter().position(is_it)
 }
 
 fn cpu(rounds: &Rounds) -> CpuPerCommit {

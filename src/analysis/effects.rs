@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::interval::{Noise, estimate};
+use super::interval::{Noise, Risk, estimate};
 use super::rates::throughput;
 use super::summary::Per;
 pub use super::summary::{Effect, Effects, Factor};
@@ -49,6 +49,7 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
     let cells: Vec<usize> = (0..screen.runs.len()).map(beside).collect::<Option<_>>()?;
     let per = terms::per(&point.workload);
     let rounds = rounds(record, &cells, per);
+    let risk = Risk::of(&header.study);
     let mut rows = header.study.modes.iter();
     let row = rows.position(|spec| spec.label == screen.of)?;
     Some(Effects {
@@ -63,8 +64,8 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
         resolution: screen.design.resolution(),
         rounds: rounds.len() as u32,
         factors: factors(record, screen, &cells),
-        main: effects(screen, &rounds, 1),
-        interactions: effects(screen, &rounds, 2),
+        main: effects(screen, &rounds, 1, risk),
+        interactions: effects(screen, &rounds, 2, risk),
         point: Point { row, ..point },
     })
 }
@@ -87,7 +88,7 @@ fn rounds(record: &Record, cells: &[usize], per: Per) -> Vec<Vec<f64>> {
 }
 
 /// Effects of one variable, or of two together; aliases of an effect told before are left to it.
-fn effects(screen: &Screen, rounds: &[Vec<f64>], order: u32) -> Vec<Effect> {
+fn effects(screen: &Screen, rounds: &[Vec<f64>], order: u32, risk: Risk) -> Vec<Effect> {
     let (told, all) = (sets(screen, order - 1), sets(screen, order));
     let column = |set: &u32| screen.design.column(*set);
     let is_first = |set: &&u32| {
@@ -98,7 +99,9 @@ fn effects(screen: &Screen, rounds: &[Vec<f64>], order: u32) -> Vec<Effect> {
             .any(|other| column(other) == column(set))
     };
     let firsts = all.iter().filter(is_first);
-    firsts.map(|set| effect(screen, rounds, *set)).collect()
+    firsts
+        .map(|set| effect(screen, rounds, *set, risk))
+        .collect()
 }
 
 /// All sets of that many factors, in alphabetical order.
@@ -118,12 +121,12 @@ fn held(set: u32) -> impl Iterator<Item = usize> {
     (0..u32::BITS as usize).filter(move |factor| set >> factor & 1 == 1)
 }
 
-fn effect(screen: &Screen, rounds: &[Vec<f64>], set: u32) -> Effect {
+fn effect(screen: &Screen, rounds: &[Vec<f64>], set: u32, risk: Risk) -> Effect {
     // An interaction's contrast is half of what both together miss of the product.
     let weight = f64::from(set.count_ones());
     let ratio = |runs: &Vec<f64>| (weight * contrast(screen, runs, set)).exp();
     let ratios: Vec<f64> = rounds.iter().map(ratio).collect();
-    let ratio = estimate(&ratios, Noise::Multiplies);
+    let ratio = estimate(&ratios, Noise::Multiplies, risk);
     let column = screen.design.column(set);
     let others = [sets(screen, 1), sets(screen, 2)].concat();
     let is_alias = |other: &&u32| **other != set && screen.design.column(**other) == column;

@@ -1,6 +1,9 @@
 //! One figure per round in, a median with an interval out. docs/method.md says why this way.
 
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
+
 pub use super::summary::Estimate;
+use crate::study::Study;
 
 /// How noise acts on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,20 +14,100 @@ pub enum Noise {
     Adds,
 }
 
-/// Student's t at 96 %, two-sided, for 2 to 8 rounds. 96 and not 95, for what is sought is the
-/// median of noise that need not be normal: at 95 % even noise covers only 92.2 % with three
-/// rounds.
-const T_96: [f64; 7] = [15.895, 4.849, 3.482, 2.999, 2.757, 2.612, 2.517];
+/// How often an interval may miss what it is to hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Risk(f64);
+
+impl Risk {
+    /// Of a figure that is looked at once, when all rounds are there.
+    pub const ONE_LOOK: Risk = Risk(0.05);
+    /// Of a figure that is looked at after each of [`LOOKS`], to go on or not. All looks together
+    /// miss no more often than one at the end does otherwise: a test simulates it.
+    pub const EACH_LOOK: Risk = Risk(0.022);
+
+    /// Of the figures of a study.
+    pub fn of(study: &Study) -> Risk {
+        match study.until {
+            Some(_) => Risk::EACH_LOOK,
+            None => Risk::ONE_LOOK,
+        }
+    }
+
+    /// Of each of so many figures, if all together may miss no more often than one (Bonferroni).
+    pub fn shared_by(self, figures: usize) -> Risk {
+        Risk(self.0 / figures.max(1) as f64)
+    }
+
+    /// Student's t for so many rounds. Of one that is taken at 95 % it is that at 96 %, two-sided:
+    /// what is sought is the median of noise that need not be normal, and at 95 % even noise covers
+    /// only 92.2 % with three rounds.
+    fn student(self, rounds: usize) -> f64 {
+        quantile(rounds, 1.0 - 0.4 * self.0)
+    }
+}
+
+/// Rounds after which a run is looked at that ends when its figures are narrow enough. Fixed
+/// beforehand: who looks whenever it pleases stops at chance.
+pub const LOOKS: [u32; 5] = [4, 6, 8, 12, 16];
+
+/// Up to so many rounds intervals are Student's, beyond it those of order statistics.
+const FEW: usize = 8;
+
+/// Of Student's distribution for a mean over so many rounds.
+fn quantile(rounds: usize, share: f64) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, rounds as f64 - 1.0);
+    student.map_or(f64::INFINITY, |student| student.inverse_cdf(share))
+}
+
+/// The share that a figure would have to differ by for four of five such runs to show it. `None`
+/// without an interval, or of a figure that is not above zero.
+pub fn smallest_shown(of: &Estimate, rounds: usize, risk: Risk) -> Option<f64> {
+    let half = (of.high? / of.low?).ln() / 2.0;
+    let student = risk.student(rounds);
+    let share = (half * shown_by_four_of_five(rounds, student) / student).exp() - 1.0;
+    Some(share).filter(|share| share.is_finite())
+}
+
+/// How far, in standard errors, the truth must lie from what an interval of `student` such errors
+/// leaves out in four of five cases: the mean strays as a normal one does, the error as the root of
+/// a chi-square (the noncentral t distribution, solved by bisection).
+fn shown_by_four_of_five(rounds: usize, student: f64) -> f64 {
+    let freedom = rounds as f64 - 1.0;
+    let (Ok(chi), Ok(normal)) = (ChiSquared::new(freedom), Normal::new(0.0, 1.0)) else {
+        return f64::INFINITY;
+    };
+    let errors = (0..ERRORS).map(|place| {
+        let share = (f64::from(place) + 0.5) / f64::from(ERRORS);
+        (chi.inverse_cdf(share) / freedom).sqrt()
+    });
+    let errors: Vec<f64> = errors.collect();
+    let shown = |far: f64| {
+        let each = errors.iter().map(|error| normal.cdf(far - student * error));
+        each.sum::<f64>() / errors.len() as f64
+    };
+    let (mut low, mut high) = (0.0, 100.0 * student);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        match shown(middle) < 0.8 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
+}
+
+/// Standard errors that the error of an error is taken as.
+const ERRORS: u32 = 64;
 
 /// The median of `values`, one per round, and its interval. `None` without values.
-pub fn estimate(values: &[f64], noise: Noise) -> Option<Estimate> {
+pub fn estimate(values: &[f64], noise: Noise, risk: Risk) -> Option<Estimate> {
     let is_usable = |value: &f64| value.is_finite() && (noise == Noise::Adds || *value > 0.0);
     match noise {
         _ if !values.iter().all(is_usable) => median(values).map(Estimate::without_interval),
-        Noise::Adds => around_median(values),
+        Noise::Adds => around_median(values, risk),
         Noise::Multiplies => {
             let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-            around_median(&logs).map(|estimate| estimate.map(f64::exp))
+            around_median(&logs, risk).map(|estimate| estimate.map(f64::exp))
         }
     }
 }
@@ -45,12 +128,12 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-fn around_median(values: &[f64]) -> Option<Estimate> {
+fn around_median(values: &[f64], risk: Risk) -> Option<Estimate> {
     let median = median(values)?;
     let (low, high) = match values.len() {
         1 => return Some(Estimate::without_interval(median)),
-        2..=8 => by_student(values),
-        _ => by_order(values),
+        2..=FEW => by_student(values, risk),
+        _ => by_order(values, risk).unwrap_or_else(|| by_student(values, risk)),
     };
     // The t interval sits around the mean; widened to hold the median it can only cover more.
     Some(Estimate {
@@ -60,31 +143,32 @@ fn around_median(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-fn by_student(values: &[f64]) -> (f64, f64) {
+fn by_student(values: &[f64], risk: Risk) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let error = (squares / (count - 1.0) / count).sqrt();
-    let half = T_96[values.len() - 2] * error;
+    let half = risk.student(values.len()) * error;
     (mean - half, mean + half)
 }
 
-/// The narrowest pair of order statistics that holds the median with at least 95 %, whatever the
-/// noise: the k-th smallest and largest miss it when fewer than k of n coin tosses show heads.
-fn by_order(values: &[f64]) -> (f64, f64) {
+/// The narrowest pair of order statistics that misses the median no more often than `risk` allows,
+/// whatever the noise: the k-th smallest and largest miss it when fewer than k of n coin tosses
+/// show heads. `None` where even the least and the greatest miss it more often.
+fn by_order(values: &[f64], risk: Risk) -> Option<(f64, f64)> {
     let sorted = sorted(values);
     let count = sorted.len();
-    let mut skipped = 0;
-    let mut chance = 0.5_f64.powi(count as i32);
-    let mut missed = chance;
-    loop {
-        chance *= (count - skipped) as f64 / (skipped + 1) as f64;
-        missed += chance;
-        if 2.0 * missed > 0.05 {
-            return (sorted[skipped], sorted[count - 1 - skipped]);
+    let (mut chance, mut missed) = (0.5_f64.powi(count as i32), 0.0);
+    let mut found = None;
+    for skipped in 0..count / 2 {
+        missed += 2.0 * chance;
+        if missed > risk.0 {
+            break;
         }
-        skipped += 1;
+        found = Some((sorted[skipped], sorted[count - 1 - skipped]));
+        chance *= (count - skipped) as f64 / (skipped + 1) as f64;
     }
+    found
 }
 
 #[cfg(test)]

@@ -17,9 +17,11 @@ mod fit;
 pub mod flags;
 pub mod interval;
 pub mod ladder;
+mod latency;
 pub mod promise;
 mod queueing;
 mod rates;
+pub mod sequential;
 pub mod summary;
 mod terms;
 pub mod timeline;
@@ -59,6 +61,8 @@ pub fn summarise(record: &Record) -> Summary {
         cells: &cells,
         series: &series,
         effects: &effects,
+        risk: interval::Risk::of(study),
+        bounds_sha256: header.bounds_sha256.as_deref(),
         is_quick: study.is_quick,
     };
     // There may be no such article any more: the record may be older.
@@ -74,6 +78,14 @@ pub fn summarise(record: &Record) -> Summary {
         started_unix_ms: header.started_unix_ms,
         finished: record.finished,
         rounds_asked: study.rounds,
+        rounds_measured: (record.measurements.iter())
+            .map(|measurement| measurement.round)
+            .max()
+            .unwrap_or(0),
+        until: study.until,
+        self_test: header.self_test.clone(),
+        resumed: header.resumed.clone(),
+        budget_s: study.budget.map(|budget| budget.as_secs_f64()),
         measurements: record.measurements.len(),
         measurements_asked: (header.cells.iter())
             .map(|cell| cell.rounds(study) as usize)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::interval::{Noise, estimate};
+use super::interval::{Noise, Risk, estimate};
 use super::rates::throughput;
 use super::summary::{ByRound, Per, Percentiles, VoidMeasurement, WithVoid};
 use crate::record::Measurement;
@@ -14,10 +14,10 @@ const ROUNDING: f64 = 1e-9;
 /// A cell's main figures over all its measurements, void ones included; `None` where none is void.
 /// `without` has those of the sound ones.
 pub fn with_void(
-    kept: &[&Measurement],
-    per: Per,
+    (kept, per): (&[&Measurement], Per),
     without: &ByRound,
     latency: fn(&[&Measurement]) -> Percentiles,
+    risk: Risk,
 ) -> Option<WithVoid> {
     let all: Vec<&Measurement> = kept
         .iter()
@@ -32,11 +32,11 @@ pub fn with_void(
         return None;
     }
     let rates: Vec<f64> = all.iter().filter_map(|m| throughput(m, per)).collect();
-    let throughput_per_s = estimate(&rates, Noise::Multiplies);
+    let throughput_per_s = estimate(&rates, Noise::Multiplies, risk);
     let latency_us = latency(&all);
     let is_alone = void.len() == all.len();
     let is_outside = |with: Option<f64>, sound: &BTreeMap<u32, f64>| {
-        with.is_some_and(|with| is_alone || lies_outside(with, sound))
+        with.is_some_and(|with| is_alone || lies_outside(with, sound, risk))
     };
     let median = throughput_per_s.map(|estimate| estimate.median);
     Some(WithVoid {
@@ -65,9 +65,9 @@ fn one(
 
 /// Where there is no interval nothing lies outside. An interval of equal values has no width, and
 /// its ends come from logarithms: what strays by their rounding alone does not either.
-fn lies_outside(value: f64, by_round: &BTreeMap<u32, f64>) -> bool {
+fn lies_outside(value: f64, by_round: &BTreeMap<u32, f64>, risk: Risk) -> bool {
     let values: Vec<f64> = by_round.values().copied().collect();
-    estimate(&values, Noise::Multiplies).is_some_and(|without| {
+    estimate(&values, Noise::Multiplies, risk).is_some_and(|without| {
         let is_below = |low| value < low * (1.0 - ROUNDING);
         let is_above = |high| value > high * (1.0 + ROUNDING);
         without.low.is_some_and(is_below) || without.high.is_some_and(is_above)

@@ -8,6 +8,7 @@ use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::{Access, Secret};
 use crate::lab::sandbox::hear_requests_to_stop;
 use crate::lab::servers::Cache;
+use crate::plan::Schedule;
 use crate::run::Order;
 use crate::run::endpoint::{self, Accesses, PASSWORD_VARIABLE};
 use crate::study::{EndpointSpec, Study};
@@ -16,10 +17,15 @@ use crate::study::{EndpointSpec, Study};
 ///
 /// # Errors
 /// A mistake if there is no password; else what ended the run early.
-pub fn run(order: &Order, folder: &Path, cache: &Cache) -> Result<()> {
+pub fn run(
+    (order, schedule): (&Order, &mut dyn Schedule),
+    folder: &Path,
+    cache: &Cache,
+) -> Result<()> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    endpoint::run(order, &accesses, &cache.path, &Progress::of(order))
+    let progress = Progress::of(order);
+    endpoint::run((order, schedule), &accesses, &cache.path, &progress)
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

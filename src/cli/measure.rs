@@ -1,10 +1,11 @@
 //! `compare`, `run`, `report`: from a study's text to a printed report.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::Args;
 
+use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
 use super::endpoint;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
 use super::progress::Progress;
@@ -15,11 +16,12 @@ use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
-use crate::plan::{Plan, estimate, labs, plan};
+use crate::plan::{Schedule, labs, plan};
 use crate::record::store::Record;
 use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render};
 use crate::run::{self, Order, fronts};
+use crate::self_test;
 use crate::study::cpus::Cpus;
 use crate::study::{
     Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, limits, units, written,
@@ -52,9 +54,18 @@ pub struct RunOptions {
     /// CPUs that each node has for itself: a number, `writer` or `shared`
     #[arg(long, value_name = "CPUS", allow_hyphen_values = true)]
     cpus: Option<Cpus>,
+    /// Measure until figures are as narrow as this, e.g. 5%: at least 4 rounds, at most 16
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    until: Option<f64>,
+    /// Begin no round that would end later than this, e.g. 30min
+    #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
+    budget: Option<Duration>,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Go on with this record, whose run was cut short: the same study, the same options
+    #[arg(long, value_name = "RECORD", conflicts_with = "record")]
+    resume: Option<PathBuf>,
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
     beside: Option<PathBuf>,
@@ -118,6 +129,10 @@ fn count(text: &str) -> std::result::Result<u32, String> {
     number.map_err(|_| limits::CONNECTIONS.whole_number())
 }
 
+fn share(text: &str) -> std::result::Result<f64, String> {
+    units::percent(text).ok_or_else(|| "a share in per cent: 5%, 2.5%".to_owned())
+}
+
 fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
@@ -132,6 +147,7 @@ pub fn run(
     let format = format(&options.format)?;
     // What is wrong with it is told before the run, not after.
     let beside = options.beside.as_deref().map(Other::open).transpose()?;
+    let earlier = options.resume.as_deref().map(open_cut_short).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
     let chosen = (name, is_quick);
@@ -153,15 +169,25 @@ pub fn run(
         (study, text) = read()?;
     }
     let plan = plan(&study);
-    let record = record_path(options.record.as_deref(), &study.name)?;
+    let record = match (&earlier, &options.resume) {
+        (Some(earlier), Some(path)) => {
+            check_same(path, earlier, (&study, &plan))?;
+            std::path::absolute(path).unwrap_or(path.clone())
+        }
+        _ => record_path(options.record.as_deref(), &study.name)?,
+    };
     let order = Order {
         study_text: text,
         command_line: words.to_vec(),
         record,
         study,
         plan,
+        earlier,
+        self_test: self_test::kept(&cache.path),
     };
-    announce(&order.study, &order.plan, &order.record);
+    need_time(&order.study, &order.plan)?;
+    let mut schedule = schedule(&order.study, &order.plan);
+    announce(&order);
     let file = file_name(name);
     let given = Given {
         file: &file,
@@ -170,23 +196,35 @@ pub fn run(
         my_cnf: options.my_cnf.as_deref(),
     };
     let code = match is_of_endpoints {
-        true => exit_code(endpoint::run(&order, &folder_of(name), &cache)),
-        false => run_in_sandbox(&order, &cache, |error| given.mistake_in(error))?,
+        true => exit_code(endpoint::run(
+            (&order, &mut *schedule),
+            &folder_of(name),
+            &cache,
+        )),
+        false => run_in_sandbox((&order, &mut *schedule), &cache, |error| {
+            given.mistake_in(error)
+        })?,
     };
     print_kept(&order.record, format, beside.as_ref())?;
+    if code != 0 && order.record.exists() {
+        let record = order.record.display();
+        eprintln!("to go on: the same words, with --resume {record} in place of --record");
+    }
     Ok(code)
 }
 
 /// Runs an order on servers of its own; the exit code. What ended it early is told as `explain`
 /// has it.
 pub fn run_in_sandbox(
-    order: &Order,
+    (order, schedule): (&Order, &mut dyn Schedule),
     cache: &Cache,
     explain: impl Fn(Error) -> Error,
 ) -> Result<u8> {
     sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache"))
-            .and_then(|cache| run::run(order, &cache, &inside.run, &Progress::of(order)));
+        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
+            let progress = Progress::of(order);
+            run::run((order, schedule), &cache, &inside.run, &progress)
+        });
         exit_code(outcome.map_err(explain))
     })
 }
@@ -318,6 +356,8 @@ fn read_study(
         my_cnf_text: my_cnf.transpose()?,
         tls: options.tls.then_some(true),
         cpus: options.cpus,
+        until: options.until,
+        budget: options.budget,
         is_quick,
     })?;
     Ok((study, text))
@@ -374,65 +414,4 @@ fn fetch_fronts(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<(
         }
     }
     Ok(())
-}
-
-fn announce(study: &Study, plan: &Plan, record: &Path) {
-    let minutes = estimate(study, plan).as_secs_f64() / 60.0;
-    let (cells, rounds) = (plan.cells.len(), study.rounds);
-    eprintln!(
-        "{}: {cells} cells × {rounds} rounds, about {minutes:.1} min",
-        study.title
-    );
-    eprintln!("record: {}", record.display());
-}
-
-/// The path that was asked for, or a new one in this folder.
-pub fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
-    let path = match asked {
-        Some(path) => path.to_owned(),
-        None => PathBuf::from(format!(
-            "{}-{}.acklab",
-            crate::study::slug(study),
-            utc_stamp()
-        )),
-    };
-    let path = std::path::absolute(&path).unwrap_or(path);
-    let wrong = |allowed: &str| {
-        let given = path.display().to_string();
-        Err(Mistake::new("command line", "--record", &given, allowed).into())
-    };
-    if path.exists() {
-        return wrong("a path where no file is yet: a record is never overwritten");
-    }
-    let folder = path
-        .parent()
-        .map(|folder| folder.canonicalize().unwrap_or(folder.to_owned()));
-    if folder.is_some_and(|folder| folder.starts_with("/run")) {
-        // The sandbox has a /run of its own, which ends with it.
-        return wrong("a path that is not below /run: the lab has a /run of its own");
-    }
-    Ok(path)
-}
-
-/// `20261121-081500`, in UTC.
-fn utc_stamp() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
-    // SAFETY: gmtime_r only writes to the value it is given.
-    let time = unsafe {
-        let mut time = std::mem::zeroed::<libc::tm>();
-        libc::gmtime_r(&seconds, &mut time);
-        time
-    };
-    format!(
-        "{:04}{:02}{:02}-{:02}{:02}{:02}",
-        time.tm_year + 1900,
-        time.tm_mon + 1,
-        time.tm_mday,
-        time.tm_hour,
-        time.tm_min,
-        time.tm_sec
-    )
 }

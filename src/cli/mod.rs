@@ -1,5 +1,6 @@
 //! The verbs. This room may call all others; no other calls it.
 
+mod begin;
 mod charts;
 mod check;
 mod detached;
@@ -9,6 +10,7 @@ mod needs;
 mod power_cut;
 mod preview;
 mod progress;
+mod self_test;
 mod servers;
 mod studies;
 mod unknown_variable;
@@ -92,6 +94,14 @@ enum Verb {
     },
     /// Tell what this machine can and cannot do
     Check,
+    /// Measure what is known beforehand, and tell what comes out
+    SelfTest {
+        /// Parts to run: all where none is named
+        parts: Vec<String>,
+        /// Shorter windows: some two minutes for all
+        #[arg(long)]
+        quick: bool,
+    },
     /// Start a detached lab that ends only by `acklab down`
     Up(detached::UpOptions),
     /// Run a program inside a node of the detached lab, or in `client`
@@ -127,12 +137,16 @@ enum ServersAction {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Three verbs are hidden: acklab starts these parts of itself.
+    // Four verbs are hidden: acklab starts these parts of itself.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
         Some("drive") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::load::driver::serve(stdin, stdout).map(|()| 0);
+        }
+        Some("null-server") => {
+            let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+            return crate::self_test::null_server::serve(stdin, stdout).map(|()| 0);
         }
         Some("volume") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
@@ -192,6 +206,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             action: Some(ServersAction::Add { file, name }),
         } => servers::add(&file, &name),
         Verb::Check => check::check(),
+        Verb::SelfTest { parts, quick } => self_test::run(&parts, quick),
         Verb::Up(options) => detached::up(&options),
         Verb::Exec { node, command } => detached::exec(&node, &command),
         Verb::Sql { node, sql } => detached::sql(&node, &sql),

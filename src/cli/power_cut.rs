@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::measure::{
-    capabilities, fetch_missing, format, print_kept, record_path, run_in_sandbox,
-};
+use super::begin::record_path;
+use super::measure::{capabilities, fetch_missing, format, print_kept, run_in_sandbox};
 use super::needs::{need_disks, need_root, need_tun};
 use crate::analysis::series;
 use crate::analysis::trial::Verdict;
@@ -18,6 +17,7 @@ use crate::plan::Plan;
 use crate::record::store::Record;
 use crate::report::trial::FORMATS;
 use crate::run::Order;
+use crate::self_test;
 use crate::study::fault::{Durability, Fault, Leaves, Scope};
 use crate::study::{Mode, ModeSpec, written};
 
@@ -167,6 +167,8 @@ impl PowerCutOptions {
                 rounds: vec![],
             },
             command_line: words.to_vec(),
+            earlier: None,
+            self_test: self_test::kept(&cache.path),
         })
     }
 
@@ -220,7 +222,7 @@ pub fn run(asked: &PowerCutOptions, words: &[String]) -> Result<u8> {
     need_disks(&order.study)?;
     fetch_missing(&order.study, &cache, &catalogue)?;
     eprintln!("record: {}", order.record.display());
-    let code = run_in_sandbox(&order, &cache, |error| error)?;
+    let code = run_in_sandbox((&order, &mut order.plan.schedule()), &cache, |error| error)?;
     print_kept(&order.record, format, None)?;
     match code {
         0 if order.record.exists() => Ok(worst_verdict(&Record::open(&order.record)?)),

@@ -165,7 +165,7 @@ fn left(steps: &[Duration], done: usize, took: Duration) -> Duration {
     }
 }
 
-fn minutes_and_seconds(time: Duration) -> String {
+pub fn minutes_and_seconds(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds / 60 {
         0 => format!("{seconds} s"),

@@ -82,14 +82,20 @@ impl Arrivals {
         Due { due, backlog }
     }
 
-    /// Counted on a copy of the stream, which goes on from where sessions have taken it to.
+    /// Since when each is due that no session has taken.
+    pub fn waiting(&self, now: Instant) -> impl Iterator<Item = Instant> {
+        self.untaken(self.end.unwrap_or(now))
+    }
+
     fn backlog(&self, now: Instant) -> u64 {
-        let (mut draws, mut next, mut count) = (self.draws.clone(), self.next, 0);
-        while let Some(due) = next.filter(|due| *due <= now) {
-            next = Some(due + gap(&mut draws, self.mean_s));
-            count += 1;
-        }
-        count
+        self.untaken(now).count() as u64
+    }
+
+    /// Drawn from a copy of the stream, which goes on from where sessions have taken it to.
+    fn untaken(&self, now: Instant) -> impl Iterator<Item = Instant> {
+        let (mut draws, mean_s) = (self.draws.clone(), self.mean_s);
+        let after = move |due: &Instant| Some(*due + gap(&mut draws, mean_s));
+        std::iter::successors(self.next, after).take_while(move |due| *due <= now)
     }
 }
 
@@ -187,6 +193,9 @@ mod tests {
         let first = late.look(after(begin, 8.0));
         let expected = prompt.iter().filter(|time| **time <= 8.0).count() as u64;
         assert_eq!((first.due, first.backlog), (expected, expected));
+        let waiting = late.waiting(after(begin, 8.0));
+        let waiting: Vec<f64> = waiting.map(|due| (due - begin).as_secs_f64()).collect();
+        assert_eq!(waiting, prompt[..expected as usize]);
         let taken = std::iter::from_fn(|| late.take(after(begin, 10.0)));
         let times: Vec<f64> = taken.map(|due| (due - begin).as_secs_f64()).collect();
         assert_eq!(times, prompt);

@@ -7,9 +7,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::lab::endpoint::{Guest, Secret};
 use crate::record::server_errors::ServerErrors;
-use crate::record::{Iteration, Second};
+use crate::record::{Iteration, Second, histogram};
 use crate::study::Workload;
 
 /// A load to drive.
@@ -71,15 +72,22 @@ pub struct Snapshot {
     /// Transactions still without an answer when their connection was closed at the stop.
     pub unanswered: u64,
     /// Of transactions that ended well, from their first statement sent to the last answer, in
-    /// µs: an HdrHistogram in V2 form, base64. In an open loop from the time they were due.
+    /// µs: an HdrHistogram in V2 form, base64. In an open loop from the time they were due, of
+    /// those that were due in the window.
     pub latency_us: String,
     /// Open loop only: the same transactions from their first statement sent.
     #[serde(default)]
     pub service_us: Option<String>,
-    /// Open loop only: transactions that became due, and those of all so far that no session has
-    /// begun.
+    /// Open loop only, of transactions that became due in the window: how many these were; those of
+    /// them that failed; how long those have been due that have not ended. Those of `latency_us`,
+    /// these and those are all.
     #[serde(default)]
     pub due: u64,
+    #[serde(default)]
+    pub failed_due: u64,
+    #[serde(default)]
+    pub unfinished_us: Option<String>,
+    /// Open loop only: those of all so far that no session has begun.
     #[serde(default)]
     pub backlog: u64,
     /// The same by kind of statement (`select`, `update`, `commit`…).
@@ -132,6 +140,15 @@ pub enum Reply {
         tried: String,
         status: String,
     },
+}
+
+/// Latency of all transactions that became due in a window, in µs: those that had not ended count
+/// with what they had taken at least.
+///
+/// # Errors
+/// A breakdown if the driver's answer is damaged.
+pub fn latency_at_least(snapshot: &Snapshot) -> Result<Histogram<u64>> {
+    histogram::joined(&snapshot.latency_us, snapshot.unfinished_us.as_deref())
 }
 
 /// An empty histogram of µs: three digits up to ten minutes; what is longer counts as that.

@@ -157,6 +157,7 @@ impl Pool {
     /// Everything since the last mark; begins a new window.
     pub fn mark(&mut self) -> Snapshot {
         let now = Instant::now();
+        self.tell_unfinished(now);
         let mut snapshot = self.shared.tally.snapshot(now);
         snapshot.unique_next = self.shared.script.source.unique_next();
         if let Some(arrivals) = &mut self.shared.arrivals {
@@ -164,6 +165,18 @@ impl Pool {
             (snapshot.due, snapshot.backlog) = (due.due, due.backlog);
         }
         snapshot
+    }
+
+    /// Of what became due in the window, what has not ended.
+    fn tell_unfinished(&mut self, now: Instant) {
+        let Shared {
+            arrivals, tally, ..
+        } = &mut self.shared;
+        if let Some(arrivals) = arrivals {
+            let begun = self.sessions.iter().filter_map(Session::under_way);
+            let all = begun.chain(arrivals.waiting(now));
+            all.for_each(|due| tally.unfinished(now, due));
+        }
     }
 
     /// No new transactions from now on; sessions without one are closed.
@@ -188,7 +201,11 @@ impl Pool {
 
     /// Closes what has not ended by itself, its transactions unanswered.
     pub fn abandon(&mut self) {
+        let now = Instant::now();
         for session in self.sessions.iter_mut().filter(|s| !s.is_closed()) {
+            if let Some(due) = session.under_way() {
+                self.shared.tally.unfinished(now, due);
+            }
             session.close();
             self.shared.tally.unanswered();
         }
@@ -418,7 +435,7 @@ fn charset(workload: &Workload) -> Charset {
 }
 
 fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<Shared> {
-    let tally = Tally::new(now, &script.kinds);
+    let tally = Tally::new(now, &script.kinds, job.rate_per_s.is_some());
     let stream = u64::from(job.driver) << 32 | ARRIVALS_STREAM;
     let arrivals = |rate_per_s| Arrivals::new(rate_per_s, Draws::new(job.seed, stream));
     let tls = job.tls.then(|| Tls::of(job.guest.as_ref()));

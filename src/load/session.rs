@@ -169,6 +169,11 @@ impl Session {
         matches!(self.state, State::Held)
     }
 
+    /// Since when the transaction was due that has neither ended nor failed.
+    pub fn under_way(&self) -> Option<Instant> {
+        matches!(self.state, State::Running(_)).then_some(self.transaction_due)
+    }
+
     /// Whether it has no connection.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
@@ -210,7 +215,7 @@ impl Session {
 
     fn progress(
         &mut self,
-        shared: &Shared,
+        shared: &mut Shared,
         stopped: Result<(), Stop>,
         was_ready: bool,
     ) -> Progress {
@@ -225,6 +230,9 @@ impl Session {
                 // One that was under way ends so, and one that rests goes on resting.
                 if self.is_ready() && !self.is_held() {
                     self.rests_until = shared.rest_after(Instant::now());
+                }
+                if let Some(due) = self.under_way() {
+                    shared.tally.failed(due);
                 }
                 self.close();
                 Progress::Lost(error)
@@ -383,11 +391,8 @@ impl Session {
         if step + 1 < self.plan.len() {
             return self.send_step(shared, step + 1, now);
         }
-        let latency = now - self.transaction_due;
-        shared.tally.transaction(now, latency, self.changed_rows);
-        if shared.arrivals.is_some() {
-            shared.tally.service(now - self.transaction_start);
-        }
+        let since = (self.transaction_due, self.transaction_start);
+        shared.tally.transaction(now, since, self.changed_rows);
         self.transaction_ended(shared, now)
     }
 
@@ -396,6 +401,7 @@ impl Session {
         let (number, sqlstate) = (failure.number, failure.sqlstate());
         let message = || self.answer.message();
         shared.tally.error(now, number, sqlstate, message);
+        shared.tally.failed(self.transaction_due);
         if !self.plan.is_explicit || step == 0 {
             return self.transaction_ended(shared, now);
         }

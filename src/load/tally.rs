@@ -15,7 +15,10 @@ pub struct Tally {
     started: Instant,
     window_start: Instant,
     counts: Snapshot,
+    /// Latency runs from when a transaction was due; a window holds those that became due in it.
+    is_open: bool,
     latency_us: Histogram<u64>,
+    unfinished_us: Histogram<u64>,
     service_us: Histogram<u64>,
     kinds: Vec<(String, Histogram<u64>)>,
     second: Second,
@@ -24,13 +27,16 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins at `now`; `kinds` names the kinds of statement by their index.
-    pub fn new(now: Instant, kinds: &[String]) -> Self {
+    /// Begins at `now`; `kinds` names the kinds of statement by their index, `is_open` is whether
+    /// transactions become due by themselves.
+    pub fn new(now: Instant, kinds: &[String], is_open: bool) -> Self {
         Tally {
             started: now,
             window_start: now,
             counts: Snapshot::default(),
+            is_open,
             latency_us: new_histogram(),
+            unfinished_us: new_histogram(),
             service_us: new_histogram(),
             kinds: kinds.iter().map(|k| (k.clone(), new_histogram())).collect(),
             second: Second::default(),
@@ -45,22 +51,44 @@ impl Tally {
         self.kinds[kind].1.saturating_record(micros(latency));
     }
 
-    /// A transaction ended well at `now`, having changed this many rows.
-    pub fn transaction(&mut self, now: Instant, latency: Duration, changed_rows: u64) {
+    /// A transaction ended well at `now`, having changed this many rows. It was due, and begun, at
+    /// these times.
+    pub fn transaction(
+        &mut self,
+        now: Instant,
+        (due, begun): (Instant, Instant),
+        changed_rows: u64,
+    ) {
         self.close_seconds(now);
         let commit = u64::from(changed_rows > 0);
         self.counts.commits += commit;
         self.counts.unchanged += 1 - commit;
         self.second.commits += commit;
         self.second.transactions += 1;
-        let latency_us = micros(latency);
-        self.latency_us.saturating_record(latency_us);
+        let latency_us = micros(now - due);
         self.second_latency_us.saturating_record(latency_us);
+        if !self.is_open {
+            self.latency_us.saturating_record(latency_us);
+        } else if self.is_of_window(due) {
+            self.latency_us.saturating_record(latency_us);
+            self.service_us.saturating_record(micros(now - begun));
+        }
     }
 
-    /// How long the transaction that just ended well had been served, where it was due before.
-    pub fn service(&mut self, service: Duration) {
-        self.service_us.saturating_record(micros(service));
+    fn is_of_window(&self, due: Instant) -> bool {
+        self.is_open && due > self.window_start
+    }
+
+    /// The transaction that was due then has failed, or lost its connection.
+    pub fn failed(&mut self, due: Instant) {
+        self.counts.failed_due += u64::from(self.is_of_window(due));
+    }
+
+    /// The window ends, and the transaction that was due then has not: so long it took at least.
+    pub fn unfinished(&mut self, now: Instant, due: Instant) {
+        if self.is_of_window(due) {
+            self.unfinished_us.saturating_record(micros(now - due));
+        }
     }
 
     /// A transaction failed at `now`, with what the server says of it.
@@ -107,8 +135,10 @@ impl Tally {
         snapshot.window_s = (now - self.window_start).as_secs_f64();
         self.window_start = now;
         snapshot.latency_us = take(&mut self.latency_us);
-        let is_open = !self.service_us.is_empty();
-        snapshot.service_us = is_open.then(|| take(&mut self.service_us));
+        let is_served = !self.service_us.is_empty();
+        snapshot.service_us = is_served.then(|| take(&mut self.service_us));
+        let is_left = !self.unfinished_us.is_empty();
+        snapshot.unfinished_us = is_left.then(|| take(&mut self.unfinished_us));
         snapshot.statement_latency_us = self.take_kinds();
         snapshot
     }
@@ -160,14 +190,48 @@ mod tests {
         start + Duration::from_millis(ms)
     }
 
+    /// Begun when it was due.
+    fn both(due: Instant) -> (Instant, Instant) {
+        (due, due)
+    }
+
+    /// What was due before the window is none of it, though it ends there; what has not ended at
+    /// its end is told by how long it took so far.
+    #[test]
+    fn each_that_became_due_in_a_window_ended_failed_or_is_unfinished() {
+        let start = Instant::now();
+        let mut tally = Tally::new(start, &[], true);
+        let first = tally.snapshot(at(start, 1_000));
+        assert_eq!(first.unfinished_us, None);
+        tally.transaction(at(start, 1_100), (at(start, 900), at(start, 950)), 1);
+        tally.failed(at(start, 990));
+        tally.transaction(at(start, 1_200), (at(start, 1_010), at(start, 1_150)), 1);
+        tally.failed(at(start, 1_020));
+        for due in [980, 1_500, 1_900] {
+            tally.unfinished(at(start, 2_000), at(start, due));
+        }
+        let second = tally.snapshot(at(start, 2_000));
+        assert_eq!((second.commits, second.failed_due), (2, 1));
+        let of = |text: &Option<String>| histogram::decode(text.as_ref().unwrap()).unwrap();
+        let ended = histogram::decode(&second.latency_us).unwrap();
+        assert_eq!(ended.len(), 1);
+        assert!(ended.max().abs_diff(190_000) < 190);
+        let service = of(&second.service_us);
+        assert!(service.len() == 1 && service.max().abs_diff(50_000) < 50);
+        let unfinished = of(&second.unfinished_us);
+        assert_eq!(unfinished.len(), 2);
+        assert!(unfinished.min().abs_diff(100_000) < 100);
+        assert!(unfinished.max().abs_diff(500_000) < 500);
+    }
+
     #[test]
     fn a_snapshot_holds_its_window_only() {
         let start = Instant::now();
         let ms = Duration::from_millis;
-        let mut tally = Tally::new(start, &["select".into(), "update".into()]);
+        let mut tally = Tally::new(start, &["select".into(), "update".into()], false);
         tally.statement(1, ms(2));
-        tally.transaction(at(start, 100), ms(3), 1);
-        tally.transaction(at(start, 200), ms(5), 0);
+        tally.transaction(at(start, 100), both(at(start, 97)), 1);
+        tally.transaction(at(start, 200), both(at(start, 195)), 0);
         tally.error(at(start, 300), 1213, "40001", || {
             "Deadlock found".to_owned()
         });
@@ -187,16 +251,14 @@ mod tests {
             ["update"]
         );
 
-        tally.transaction(at(start, 500), ms(1), 7);
-        tally.service(Duration::from_micros(250));
+        tally.transaction(at(start, 500), both(at(start, 499)), 7);
         let second = tally.snapshot(at(start, 700));
         assert_eq!(
             (second.commits, second.unchanged, second.statements),
             (1, 0, 0)
         );
         assert_eq!(first.service_us, None);
-        let service = histogram::decode(&second.service_us.unwrap()).unwrap();
-        assert_eq!((service.len(), service.max()), (1, 250));
+        assert_eq!((second.service_us, second.unfinished_us), (None, None));
         assert!(second.errors.is_empty() && second.timeline.is_empty());
         assert_eq!(histogram::decode(&second.latency_us).unwrap().len(), 1);
         assert_eq!(second.connected_s, 0.05);
@@ -205,12 +267,11 @@ mod tests {
     #[test]
     fn the_timeline_has_whole_seconds_silent_ones_too() {
         let start = Instant::now();
-        let ms = Duration::from_millis;
-        let mut tally = Tally::new(start, &[]);
-        tally.transaction(at(start, 900), ms(1), 1);
+        let mut tally = Tally::new(start, &[], false);
+        tally.transaction(at(start, 900), both(at(start, 899)), 1);
         let first = tally.snapshot(at(start, 950));
         assert!(first.timeline.is_empty());
-        tally.transaction(at(start, 990), ms(9), 0);
+        tally.transaction(at(start, 990), both(at(start, 981)), 0);
         tally.error(at(start, 3100), LOST_CONNECTION, "", String::new);
         let second = tally.snapshot(at(start, 4000));
         let rows: Vec<_> = second

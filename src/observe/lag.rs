@@ -17,7 +17,9 @@ const BEATS_PACED: u64 = 20;
 const IN_VAIN: u64 = 1;
 /// The same of a paced measurement: of [`BEATS_PACED`] one may be late.
 const IN_VAIN_PACED: u64 = 2;
-/// Beats of a paced measurement are a pace apart, as commits are, but no longer.
+/// Beats are so far apart: enough for a replica that keeps up to show one before the next.
+const APART: Duration = Duration::from_millis(20);
+/// Those of a paced measurement are a pace apart, as commits are, but no longer.
 const APART_MAX: Duration = Duration::from_millis(50);
 /// The longest that any beat is waited for.
 const LAG_LIMIT: Duration = Duration::from_secs(LAG_LIMIT_S);
@@ -33,7 +35,8 @@ const HEARTBEAT: &str = "acklab_lab.heartbeat";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beats {
     count: u64,
-    /// From when one has been seen, or was given up, until the next.
+    /// From one to the next, whether or not it was seen by then; longer where the writer takes
+    /// longer to commit it.
     apart: Duration,
     /// How long each is waited for.
     limit: Duration,
@@ -49,7 +52,7 @@ impl Beats {
         match pace {
             None => Beats {
                 count: BEATS,
-                apart: Duration::ZERO,
+                apart: APART,
                 limit,
                 in_vain: IN_VAIN,
             },
@@ -77,23 +80,71 @@ pub fn measure_on(
     heartbeat: &str,
     beats: Beats,
 ) -> Result<Vec<Lag>> {
-    let limit_ms = beats.limit.as_secs_f64() * 1e3;
-    let mut lags: Vec<Lag> = replicas.iter().map(named).collect();
-    let (mut sent, mut in_vain) = (0, 0);
-    while sent < beats.count && in_vain < beats.in_vain {
-        if sent > 0 {
-            pause(beats.apart)?;
+    let mut sent: Vec<Beat> = Vec::new();
+    let mut given_up = 0;
+    let mut next_at = Instant::now();
+    loop {
+        let is_last = sent.len() as u64 == beats.count || given_up >= beats.in_vain;
+        if !is_last && Instant::now() >= next_at {
+            next_at = Instant::now() + beats.apart;
+            sent.push(Beat::send(writer, heartbeat, replicas.len())?);
         }
-        let beat = next_beat(writer, heartbeat)?;
-        let start = Instant::now();
-        let watched = watch(replicas, heartbeat, beat, start, beats.limit)?;
-        for (lag, seen_ms) in lags.iter_mut().zip(watched) {
-            lag.lag_ms.push(seen_ms.unwrap_or(limit_ms));
+        look(replicas, heartbeat, &mut sent)?;
+        let is_late = |beat: &&Beat| !beat.is_seen() && beat.since.elapsed() >= beats.limit;
+        given_up = sent.iter().filter(is_late).count() as u64;
+        let is_settled = |beat: &Beat| beat.is_seen() || beat.since.elapsed() >= beats.limit;
+        if is_last && sent.iter().all(is_settled) {
+            break;
         }
-        sent += 1;
-        in_vain += u64::from(start.elapsed() >= beats.limit);
+        pause(LOOK_EVERY)?;
     }
-    Ok(lags)
+    let limit_ms = beats.limit.as_secs_f64() * 1e3;
+    let lag = |(place, node): (usize, &_)| Lag {
+        lag_ms: (sent.iter())
+            .map(|beat: &Beat| beat.seen_ms[place].unwrap_or(limit_ms))
+            .collect(),
+        ..named(node)
+    };
+    Ok(replicas.iter().enumerate().map(lag).collect())
+}
+
+/// A beat that the writer has committed.
+struct Beat {
+    number: u64,
+    since: Instant,
+    /// After how long each replica showed it.
+    seen_ms: Vec<Option<f64>>,
+}
+
+impl Beat {
+    fn send(writer: &mut impl Ask, heartbeat: &str, replicas: usize) -> Result<Beat> {
+        Ok(Beat {
+            number: next_beat(writer, heartbeat)?,
+            since: Instant::now(),
+            seen_ms: vec![None; replicas],
+        })
+    }
+
+    fn is_seen(&self) -> bool {
+        !self.seen_ms.contains(&None)
+    }
+}
+
+/// A replica that shows a beat has shown all before it.
+fn look(replicas: &mut [impl Ask], heartbeat: &str, sent: &mut [Beat]) -> Result<()> {
+    let sql = format!("SELECT beat FROM {heartbeat} WHERE id = 1");
+    for (place, node) in replicas.iter_mut().enumerate() {
+        if sent.iter().all(|beat| beat.seen_ms[place].is_some()) {
+            continue;
+        }
+        let text = node.value(&sql)?;
+        let shown = text.and_then(|text| text.parse::<u64>().ok());
+        let is_new = |beat: &&mut Beat| beat.seen_ms[place].is_none() && shown >= Some(beat.number);
+        for beat in sent.iter_mut().filter(is_new) {
+            beat.seen_ms[place] = Some(beat.since.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    Ok(())
 }
 
 fn named(node: &impl Ask) -> Lag {
@@ -244,8 +295,53 @@ mod tests {
         let pace = Some(Duration::from_micros(1));
         assert_eq!(beats_seen(None, true), [6, 6]);
         assert_eq!(beats_seen(pace, true), [20, 20]);
-        assert_eq!(beats_seen(None, false), [1, 1]);
-        assert_eq!(beats_seen(pace, false), [2, 2]);
+        let [unpaced, paced] = [None, pace].map(|pace| beats_seen(pace, false)[0]);
+        assert!(unpaced < 6, "{unpaced}");
+        assert!((2..20).contains(&paced), "{paced}");
+    }
+
+    /// Three beats are sent, and only then the first is shown.
+    #[test]
+    fn a_beat_is_sent_whether_or_not_the_one_before_was_seen() {
+        let beat = Rc::new(Cell::new(0));
+        let mut writer = Server {
+            name: "writer",
+            beat: beat.clone(),
+        };
+        let mut replicas = [Late { of: beat, by: 3 }];
+        let beats = Beats {
+            count: 4,
+            apart: Duration::ZERO,
+            limit: Duration::from_millis(20),
+            in_vain: 4,
+        };
+        let lags = measure_on(&mut writer, &mut replicas, "t", beats).unwrap();
+        let seen = lags[0].lag_ms.iter().filter(|ms| **ms < 20.0).count();
+        assert_eq!((lags[0].lag_ms.len(), seen), (4, 1));
+    }
+
+    /// A replica that is some beats behind.
+    struct Late {
+        of: Rc<Cell<u64>>,
+        by: u64,
+    }
+
+    impl Ask for Late {
+        fn name(&self) -> &str {
+            "late"
+        }
+
+        fn run(&mut self, _sql: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn value(&mut self, _sql: &str) -> Result<Option<String>> {
+            Ok(Some(self.of.get().saturating_sub(self.by).to_string()))
+        }
+
+        fn pairs(&mut self, _sql: &str) -> Result<BTreeMap<String, String>> {
+            Ok(BTreeMap::new())
+        }
     }
 
     #[test]

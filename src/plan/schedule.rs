@@ -1,5 +1,7 @@
 //! What is measured next, given what was found so far.
 
+use std::time::Duration;
+
 use super::{Cell, Plan};
 
 /// What came of one measurement, as far as it may decide what is measured next.
@@ -12,9 +14,14 @@ pub struct Outcome {
     /// It enters no figure: its links were late.
     pub is_void: bool,
     pub commits_per_s: f64,
+    /// Those that changed no row included.
+    pub transactions_per_s: f64,
     /// Of transactions that ended well; `None` if none did.
     pub latency_us_p50: Option<u64>,
     pub latency_us_p99: Option<u64>,
+    /// What it took, all that came before and after its window included; nothing where it was made
+    /// in an earlier run.
+    pub took: Duration,
 }
 
 /// A cell that is to be measured now.
@@ -24,6 +31,8 @@ pub struct Turn {
     pub round: u32,
     /// Index among the cells of the schedule.
     pub cell: usize,
+    /// How often the cell was measured in this round before.
+    pub repeat: u32,
 }
 
 /// Decides what is measured. It is asked after each measurement, so that it may look back: repeat
@@ -32,9 +41,10 @@ pub trait Schedule {
     /// All cells so far, by index. One that joins comes last; none is ever changed or taken away.
     fn cells(&self) -> &[Cell];
 
-    /// The next turn, given what came of all before, in their order; `None` at the end. No cell has
-    /// two turns in one round, and no round comes after a later one.
-    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn>;
+    /// All turns that are certain by now: those whose outcomes these are, in their order, and what
+    /// follows them. Without any that follow, the run ends. No round comes after a later one. What
+    /// was certain once stays so.
+    fn turns(&mut self, so_far: &[Outcome]) -> Vec<Turn>;
 }
 
 /// The rounds of a plan, whatever comes of them.
@@ -51,7 +61,12 @@ impl Plan {
     /// All turns of its rounds, in their order.
     pub fn turns(&self) -> impl Iterator<Item = Turn> {
         let rounds = (1..).zip(&self.rounds);
-        rounds.flat_map(|(round, cells)| cells.iter().map(move |&cell| Turn { round, cell }))
+        let turn = |round, cell| Turn {
+            round,
+            cell,
+            repeat: 0,
+        };
+        rounds.flat_map(move |(round, cells)| cells.iter().map(move |&cell| turn(round, cell)))
     }
 }
 
@@ -60,7 +75,7 @@ impl Schedule for FixedRounds<'_> {
         &self.plan.cells
     }
 
-    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
-        self.plan.turns().nth(so_far.len())
+    fn turns(&mut self, _so_far: &[Outcome]) -> Vec<Turn> {
+        self.plan.turns().collect()
     }
 }

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
+use super::Measurement;
 use crate::error::{Result, Tried};
 
 /// Significant decimal digits that every histogram keeps.
@@ -40,6 +41,32 @@ pub fn decode(text: &str) -> Result<Histogram<u64>> {
         .tried(what)
 }
 
+/// Latency in µs of all transactions of a measurement; at an offered rate of those that became due
+/// in its window, where those that had not ended count with what they had taken at least.
+///
+/// # Errors
+/// A breakdown if the record is damaged.
+pub fn at_least(measurement: &Measurement) -> Result<Histogram<u64>> {
+    joined(
+        &measurement.latency_us,
+        measurement.unfinished_us.as_deref(),
+    )
+}
+
+/// What ended, and what had not.
+///
+/// # Errors
+/// A breakdown if a text holds no histogram.
+pub fn joined(ended: &str, unfinished: Option<&str>) -> Result<Histogram<u64>> {
+    let mut all = empty();
+    for text in [ended, unfinished.unwrap_or("")] {
+        let one = decode(text)?;
+        all.add(one)
+            .tried(|| "join latency histograms".to_owned())?;
+    }
+    Ok(all)
+}
+
 /// The histogram that the text of an opened record holds; [`Record::open`] has checked it.
 ///
 /// # Panics
@@ -48,6 +75,14 @@ pub fn decode(text: &str) -> Result<Histogram<u64>> {
 /// [`Record::open`]: super::store::Record::open
 pub fn checked(text: &str) -> Histogram<u64> {
     decode(text).expect("histograms are checked when a record is opened")
+}
+
+/// The same of a measurement of an opened record.
+///
+/// # Panics
+/// If one of its histograms is none.
+pub fn checked_at_least(measurement: &Measurement) -> Histogram<u64> {
+    at_least(measurement).expect("histograms are checked when a record is opened")
 }
 
 #[cfg(test)]

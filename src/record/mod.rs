@@ -4,6 +4,7 @@
 pub mod counter;
 pub mod histogram;
 pub mod scheduled;
+pub mod self_test;
 pub mod server_errors;
 pub mod store;
 pub mod trial;
@@ -43,6 +44,27 @@ pub struct Header {
     /// The file system on all emulated disks, where there are any: `ext4`.
     #[serde(default)]
     pub file_system: Option<String>,
+    /// What the lab's test of itself came to on this host, the last outcome of each part; `None` in
+    /// an older record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<Vec<self_test::Part>>,
+    /// Digest of the bounds that an article's claims were to be judged by, from before the first
+    /// measurement; `None` without an article, and in an older record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds_sha256: Option<String>,
+    /// Each time that the run was stopped and gone on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
+}
+
+/// A run that was cut short goes on, with servers formed anew.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resumed {
+    pub started_unix_ms: u64,
+    /// How many measurements, and trials of faults, there were before.
+    pub measurements: usize,
+    pub trials: usize,
+    pub host: Host,
 }
 
 /// The machine.
@@ -109,6 +131,9 @@ pub struct Measurement {
     pub round: u32,
     /// Index into `Header::cells`.
     pub cell: usize,
+    /// How often the cell was measured in this round before.
+    #[serde(default)]
+    pub turn: u32,
     pub started_unix_ms: u64,
     /// Length of the measured window.
     pub window_s: f64,
@@ -125,15 +150,22 @@ pub struct Measurement {
     /// Errors in the window.
     pub errors: ServerErrors,
     /// Latency of transactions that ended well, in µs: an HdrHistogram in V2 form, base64. At an
-    /// offered rate from the time when each was due.
+    /// offered rate from the time when each was due, of those that were due in the window; in a
+    /// record of before schema 4 of those that ended in it.
     pub latency_us: String,
     /// At an offered rate: the same from the first statement sent.
     #[serde(default)]
     pub service_us: Option<String>,
-    /// At an offered rate: transactions that became due in the window, and those not begun at its
-    /// end.
+    /// At an offered rate, of transactions that became due in the window: how many these were;
+    /// those of them that failed; how long those had been due at its end that had not ended, in µs.
+    /// With those of `latency_us` these are all.
     #[serde(default)]
     pub due: u64,
+    #[serde(default)]
+    pub failed_due: u64,
+    #[serde(default)]
+    pub unfinished_us: Option<String>,
+    /// At an offered rate: transactions that were due, and not begun, at the window's end.
     #[serde(default)]
     pub backlog: u64,
     /// Latency by kind of statement (`select`, `update`, `commit`…), same form.
@@ -438,6 +470,8 @@ pub enum Flag {
     NotIdle,
     /// Paced, and replicas had not applied what was committed before a connection's next.
     NotApplied,
+    /// At an offered rate: latency still rose or fell when the window began.
+    NotSettled,
 }
 
 impl Flag {
@@ -458,6 +492,7 @@ impl Flag {
             Flag::Behind => "behind",
             Flag::NotIdle => "not-idle",
             Flag::NotApplied => "not-applied",
+            Flag::NotSettled => "not-settled",
         }
     }
 }

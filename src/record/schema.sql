@@ -1,4 +1,4 @@
--- Schema of an acklab record, version 3. docs/record.md explains it and has queries to try.
+-- Schema of an acklab record, version 4. docs/record.md explains it and has queries to try.
 -- Three tables hold all there is, each row with one JSON document; every other column and every view
 -- is computed from that document, so nothing can disagree with it.
 
@@ -31,6 +31,7 @@ CREATE TABLE run (
 CREATE TABLE measurement (
   round INTEGER NOT NULL,
   cell INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
   latency_us_p50 INTEGER,
   latency_us_p95 INTEGER,
   latency_us_p99 INTEGER,
@@ -50,7 +51,7 @@ CREATE TABLE measurement (
   host_busy_share REAL AS (json_extract(body, '$.host_busy')),
   host_stolen_share REAL AS (json_extract(body, '$.host_stolen')),
   flags TEXT AS (json_extract(body, '$.flags')),
-  PRIMARY KEY (round, cell)
+  PRIMARY KEY (round, cell, turn)
 );
 
 -- What was left of acknowledged commits when faults were injected into a mode's servers: a row for
@@ -118,7 +119,7 @@ SELECT json_extract(l.value, '$.family') AS family,
 FROM run, json_each(run.header, '$.labs') l, json_each(l.value, '$.overridden') o;
 
 CREATE VIEW void_measurement AS
-SELECT round, cell, v.key AS made,
+SELECT round, cell, turn, v.key AS made,
        json_extract(v.value, '$.flags') AS flags,
        json_extract(v.value, '$.late_packets') AS late_packets,
        json_extract(v.value, '$.packets') AS packets,
@@ -130,7 +131,7 @@ CREATE VIEW remark AS
 SELECT r.value AS remark FROM run, json_each(run.header, '$.remarks') r;
 
 CREATE VIEW error_count AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(e.value, '$.number') AS number,
        json_extract(e.value, '$.sqlstate') AS sqlstate,
        json_extract(e.value, '$.message') AS message,
@@ -138,7 +139,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.errors') e;
 
 CREATE VIEW timeline AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(s.value, '$.second') AS second_s,
        json_extract(s.value, '$.commits') AS commits,
        json_extract(s.value, '$.transactions') AS transactions,
@@ -148,7 +149,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.timeline') s;
 
 CREATE VIEW link AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(t.value, '$.from') AS from_node,
        json_extract(t.value, '$.to') AS to_node,
        json_extract(t.value, '$.packets') AS packets,
@@ -157,7 +158,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.links') t;
 
 CREATE VIEW rtt AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(r.value, '$.from') AS from_node,
        json_extract(r.value, '$.to') AS to_node,
        json_extract(r.value, '$.from_site') AS from_site,
@@ -168,7 +169,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.rtts') r;
 
 CREATE VIEW disk_time AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(d.value, '$.node') AS node,
        json_extract(d.value, '$.site') AS site,
        json_extract(d.value, '$.flush_us_asked') AS flush_us_asked,
@@ -182,7 +183,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.disks_got') d;
 
 CREATE VIEW disk_use AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(d.value, '$.node') AS node,
        json_extract(d.value, '$.role') AS role,
        json_extract(d.value, '$.reads') AS reads,
@@ -198,7 +199,7 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.disks') d;
 
 CREATE VIEW activity AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(a.value, '$.node') AS node,
        json_extract(a.value, '$.from_s') AS from_s,
        json_extract(a.value, '$.span_s') AS span_s,
@@ -212,34 +213,34 @@ SELECT round, cell,
 FROM measurement, json_each(body, '$.activity') a;
 
 CREATE VIEW degraded AS
-SELECT round, cell,
+SELECT round, cell, turn,
        json_extract(d.value, '$.from_ms') AS from_ms,
        json_extract(d.value, '$.to_ms') AS to_ms
 FROM measurement, json_each(body, '$.degraded') d;
 
 CREATE VIEW replica_cpu AS
-SELECT round, cell, r.key AS node, r.value AS cpu_us
+SELECT round, cell, turn, r.key AS node, r.value AS cpu_us
 FROM measurement, json_each(body, '$.cpu.replicas_us') r;
 
 CREATE VIEW lag AS
-SELECT round, cell, json_extract(l.value, '$.node') AS node, ms.value AS lag_ms
+SELECT round, cell, turn, json_extract(l.value, '$.node') AS node, ms.value AS lag_ms
 FROM measurement, json_each(body, '$.lag') l, json_each(l.value, '$.lag_ms') ms;
 
 CREATE VIEW handshake AS
-SELECT round, cell, json_extract(h.value, '$.node') AS node, us.value AS rtt_us
+SELECT round, cell, turn, json_extract(h.value, '$.node') AS node, us.value AS rtt_us
 FROM measurement, json_each(body, '$.handshakes') h, json_each(h.value, '$.rtts_us') us;
 
 CREATE VIEW catch_up AS
-SELECT round, cell, json_extract(l.value, '$.node') AS node,
+SELECT round, cell, turn, json_extract(l.value, '$.node') AS node,
        json_extract(l.value, '$.catch_up_ms') AS catch_up_ms
 FROM measurement, json_each(body, '$.lag') l;
 
 CREATE VIEW status_change AS
-SELECT round, cell, node.key AS node, s.key AS name, s.value AS change
+SELECT round, cell, turn, node.key AS node, s.key AS name, s.value AS change
 FROM measurement, json_each(body, '$.status') node, json_each(node.value) s;
 
 CREATE VIEW iteration AS
-SELECT round, cell, i.key AS iteration,
+SELECT round, cell, turn, i.key AS iteration,
        json_extract(i.value, '$.seconds') AS run_s,
        json_extract(i.value, '$.connect_seconds') AS connect_s,
        json_extract(i.value, '$.queries') AS queries

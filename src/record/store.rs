@@ -22,8 +22,9 @@ use crate::plan::Cell;
 
 /// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
 /// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
-/// SQLSTATE and text, and common names of counters.
-pub const SCHEMA_VERSION: i64 = 3;
+/// SQLSTATE and text, and common names of counters. In version 4 a cell may have several
+/// measurements in a round.
+pub const SCHEMA_VERSION: i64 = 4;
 /// Marks an SQLite file as a record: "ackl".
 const APPLICATION_ID: i64 = 0x6163_6b6c;
 const SCHEMA: &str = include_str!("schema.sql");
@@ -72,6 +73,33 @@ impl Store {
         };
         store.update_header(header)?;
         Ok(store)
+    }
+
+    /// A record of a run that was cut short, to be added to.
+    ///
+    /// # Errors
+    /// A mistake if the file is no record of this version of the schema; a breakdown if it cannot
+    /// be written to.
+    pub fn resume(path: &Path) -> Result<Store> {
+        check_is_sqlite(path)?;
+        let what = || format!("go on with the record {}", path.display());
+        let connection = open_sqlite(path).map_err(|error| unreadable(path, &error))?;
+        check_is_record(path, &connection)?;
+        let version =
+            connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        if version.map_err(|error| unreadable(path, &error))? != SCHEMA_VERSION {
+            let given = "a record of an older acklab";
+            let allowed = "go on with it by the acklab that wrote it, or begin anew";
+            return Err(Mistake::new(&shown(path), "", given, allowed).into());
+        }
+        connection
+            .pragma_update(None, "synchronous", "FULL")
+            .tried(what)?;
+        Ok(Store {
+            path: path.to_owned(),
+            connection,
+            is_on_disk: true,
+        })
     }
 
     /// Where the record is, or will be.
@@ -234,7 +262,7 @@ impl Record {
                 ));
             }
             for one in measurement.voided.iter().chain([measurement]) {
-                histogram::decode(&one.latency_us)
+                histogram::at_least(one)
                     .map_err(|error| format!("cell {cell}, round {round}: {error}"))?;
             }
         }
@@ -255,7 +283,7 @@ fn body_of(measurement: &Measurement) -> Result<String> {
     };
     let body = serde_json::to_string(measurement).tried(what)?;
     serde_json::from_str::<Measurement>(&body).tried(what)?;
-    histogram::decode(&measurement.latency_us)?;
+    histogram::at_least(measurement)?;
     Ok(body)
 }
 
@@ -264,15 +292,16 @@ fn insert(
     measurement: &Measurement,
     body: &str,
 ) -> rusqlite::Result<usize> {
-    let latency = histogram::decode(&measurement.latency_us).ok();
+    let latency = histogram::at_least(measurement).ok();
     let latency = latency.filter(|histogram| !histogram.is_empty());
     let quantile = |q: f64| latency.as_ref().map(|h| h.value_at_quantile(q) as i64);
     transaction.execute(
-        "INSERT INTO measurement (round, cell, latency_us_p50, latency_us_p95, latency_us_p99,
-           latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO measurement (round, cell, turn, latency_us_p50, latency_us_p95,
+           latency_us_p99, latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             measurement.round,
             measurement.cell as i64,
+            measurement.turn,
             quantile(0.5),
             quantile(0.95),
             quantile(0.99),
@@ -379,7 +408,7 @@ fn read_header(connection: &Connection) -> rusqlite::Result<(String, bool)> {
 }
 
 fn read_bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT body FROM measurement ORDER BY round, cell";
+    let sql = "SELECT body FROM measurement ORDER BY round, cell, rowid";
     let mut statement = connection.prepare(sql)?;
     statement.query_map([], |row| row.get(0))?.collect()
 }

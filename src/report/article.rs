@@ -15,6 +15,11 @@ use crate::analysis::summary::{Axis, CellSummary, Value};
 const SHARED: &str = "shared: a cell of this figure waited for the host's CPUs for more than 10 % \
                       of the time. It holds for servers that share a host so.";
 
+const BOUNDS_KEPT: &str = "Bounds of all words, and the rules of all claims, are those that were \
+                           set before the first measurement (the record holds their digest).";
+const BOUNDS_CHANGED: &str = "The bounds of these claims were changed after this was measured: \
+                              these verdicts are by the new ones.";
+
 /// Nothing for a study that repeats no article.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
     let Some(article) = &summary.article else {
@@ -35,6 +40,9 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     let mut figures = summary.claims.iter().flat_map(|claim| &claim.figures);
     let is_shared = figures.any(|figure| figure.is_shared);
     claims.extend(is_shared.then(|| SHARED.to_owned()));
+    let bounds = article.are_bounds_kept;
+    let bounds = bounds.map(|kept| if kept { BOUNDS_KEPT } else { BOUNDS_CHANGED });
+    claims.extend(bounds.map(str::to_owned));
     blocks.push(Block::Notes(claims));
     if !article.unseen.is_empty() {
         let heading = "What the article could not see, as measured here".to_owned();

@@ -1,6 +1,6 @@
 //! What is told of a cell in lines below its tables, for want of a column.
 
-use super::entry::Quantity;
+use super::entry::{APART_MAX, Quantity};
 use super::label;
 use super::numbers::{Unit, count, digits, or_nothing, percent, time};
 use crate::analysis::applied::given_up;
@@ -13,6 +13,7 @@ const FALLS_BEHIND: f64 = 0.95;
 pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
     let told = [
         with_void(cell),
+        p99(cell),
         handshakes(cell),
         counted(cell),
         applied(cell),
@@ -42,6 +43,26 @@ fn with_void(cell: &CellSummary) -> Option<String> {
     let told: Vec<String> = told.collect();
     let void = count(with.void.len() as u64, "void measurement");
     (!told.is_empty()).then(|| format!("{}, with {void}: {}", cell.label, told.join(", ")))
+}
+
+/// At an offered rate, where latency is a queue's: `ours, p99 15.2 ms (14.0–16.9 ms)`
+fn p99(cell: &CellSummary) -> Option<String> {
+    let p99 = cell.p99_us.filter(|_| cell.offered_per_s.is_some())?;
+    let (low, high) = (p99.low?, p99.high?);
+    let interval = match high > low * APART_MAX {
+        true => "interval unknown".to_owned(),
+        false => format!("{} to {}", time(low), time(high)),
+    };
+    let least = if cell.latency_us.at_least.p99 {
+        "at least "
+    } else {
+        ""
+    };
+    Some(format!(
+        "{}, p99 {least}{} ({interval})",
+        cell.label,
+        time(p99.median)
+    ))
 }
 
 /// `ours, TCP handshake: writer 310 µs (280 µs to 1.20 ms), replica 1 …`

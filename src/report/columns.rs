@@ -12,6 +12,7 @@ use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
 use crate::analysis::summary::{
     AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
+    Percentiles,
 };
 use crate::study::Mode;
 
@@ -125,6 +126,7 @@ fn versus(cell: &CellSummary) -> Entry {
         None => Entry::Absent(Absent::Baseline),
         Some(_) => match cell.is_ratio_shared && cell.ratio.is_some() {
             true => Entry::range(cell.ratio, Ratio).marked(true, Mark::Shared),
+            false if cell.is_alike => Entry::range(cell.ratio, Ratio).marked(true, Mark::Alike),
             false => Entry::range(cell.ratio, Ratio).marked(is_none_shown, Mark::NoDifference),
         },
     }
@@ -160,17 +162,26 @@ fn paced() -> Figures<'static> {
 }
 
 fn latencies() -> Figures<'static> {
-    let p50 = number("latency_us_p50", Time, |cell| cell.latency_us.p50);
-    let p95 = number("latency_us_p95", Time, |cell| cell.latency_us.p95);
-    let p99 = number("latency_us_p99", Time, |cell| cell.latency_us.p99);
+    let p50 = percentile("latency_us_p50", |all| (all.p50, all.at_least.p50));
+    let p95 = percentile("latency_us_p95", |all| (all.p95, all.at_least.p95));
+    let p99 = percentile("latency_us_p99", |all| (all.p99, all.at_least.p99));
     vec![
         p50.at(Part::Reached, 4, "p50").at(Part::Paced, 1, "p50"),
         p95.at(Part::Paced, 2, "p95"),
         p99.at(Part::Reached, 5, "p99").at(Part::Paced, 3, "p99"),
+        number("latency_us_p99_low", Time, |cell| cell.p99_us?.low),
+        number("latency_us_p99_high", Time, |cell| cell.p99_us?.high),
         number("latency_us_p999", Time, |cell| cell.latency_us.p999),
         number("latency_us_max", Time, |cell| cell.latency_us.max),
         count("latency_samples", |cell| cell.latency_us.samples),
     ]
+}
+
+fn percentile(name: &str, pick: fn(&Percentiles) -> (Option<f64>, bool)) -> Figure<'static> {
+    Figure::new(name, move |cell| {
+        let (us, is_at_least) = pick(&cell.latency_us);
+        Entry::number(us, Time).marked(is_at_least, Mark::AtLeast)
+    })
 }
 
 fn costs(summary: &Summary) -> Figures<'_> {

@@ -8,7 +8,7 @@ use crate::analysis::interval::Estimate;
 use crate::analysis::summary::Value;
 
 /// An interval whose ends are more than so many times apart tells no figure.
-const APART_MAX: f64 = 3.0;
+pub const APART_MAX: f64 = 3.0;
 
 /// One cell of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub enum Mark {
     Doubt,
     /// The interval holds 1.
     NoDifference,
+    /// The interval lies within what was asked of 1: they are alike.
+    Alike,
     /// It tells of a host that was waited for, and of no mode.
     Shared,
     /// It may be more.
@@ -246,6 +248,7 @@ impl fmt::Display for Entry {
                 (Mark::Doubt, Entry::Words(name)) => write!(f, "{name} !"),
                 (Mark::Doubt, figure) => write!(f, "{figure}!"),
                 (Mark::NoDifference, ratio) => write!(f, "{ratio} ~"),
+                (Mark::Alike, ratio) => write!(f, "{ratio} ="),
                 (Mark::Shared, ratio) => write!(f, "({ratio}) shared"),
                 (Mark::AtLeast, figure) => write!(f, "≥{figure}"),
                 (Mark::Bent, figure) => write!(f, "{figure} bent"),
@@ -315,6 +318,7 @@ mod tests {
         assert_eq!(told("a".into(), Mark::Doubt), "a !");
         assert_eq!(told(figure(1.0), Mark::Doubt), "1.00!");
         assert_eq!(told(figure(1.0), Mark::NoDifference), "1.00 ~");
+        assert_eq!(told(figure(1.0), Mark::Alike), "1.00 =");
         assert_eq!(told(figure(1.0), Mark::AtLeast), "≥1.00");
         assert_eq!(told(figure(0.66), Mark::Shared), "(0.66) shared");
         let none = figure(0.0).marked(true, Mark::NoSuchThing);

@@ -11,11 +11,12 @@ mod columns;
 mod contention;
 mod csv;
 mod effects;
-mod ends;
 mod entry;
 mod figure;
+mod foot;
 mod format;
 mod group;
+mod head;
 mod label;
 pub mod numbers;
 mod page;
@@ -38,7 +39,7 @@ pub fn render(summary: &Summary, format: Format) -> String {
 }
 
 fn blocks(summary: &Summary) -> Vec<Block> {
-    let mut blocks = ends::head(summary);
+    let mut blocks = head::head(summary);
     // Right below the title.
     let at = blocks.len().min(1);
     blocks.splice(at..at, against::blocks(summary));
@@ -47,7 +48,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(effects::blocks(summary));
     blocks.extend(trial::of_study(&summary.series));
     blocks.extend(article::blocks(summary));
-    blocks.extend(ends::foot(summary));
+    blocks.extend(foot::foot(summary));
     blocks
 }
 

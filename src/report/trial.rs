@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::ends::again;
 use super::entry::Entry;
+use super::foot::again;
 use super::format::Format;
 use super::numbers::digits;
 use super::page::{self, Block, Table};

@@ -20,6 +20,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::lag::{self, Beats};
 use crate::plan::{Cell, idle_watch};
+use crate::record::trial::Series;
 use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
 use crate::study::{Mode, Study};
 
@@ -287,9 +288,10 @@ impl Target for Labs<'_> {
     fn inject_faults(
         &mut self,
         mode: usize,
+        kept: &[Series],
         tell: &mut dyn FnMut(TrialStep) -> Result<()>,
     ) -> Result<()> {
         let place = (&mut self.rig, self.cache);
-        fault::run_all(self.study, place, mode, tell)
+        fault::run_all(self.study, place, (mode, kept), tell)
     }
 }

@@ -1,6 +1,9 @@
 //! One cell, measured once, at any target: which steps, in which order, and what is kept of them.
 
+use std::time::Duration;
+
 use super::events::{Event, Events};
+use super::settled;
 use super::target::Target;
 use super::window::Reading;
 use crate::error::Result;
@@ -27,6 +30,7 @@ pub fn measure<T: Target>(
         into: Measurement {
             round: turn.round,
             cell: turn.cell,
+            turn: turn.repeat,
             ..Measurement::default()
         },
     };
@@ -43,17 +47,20 @@ pub fn measure<T: Target>(
 }
 
 /// What came of a measurement, as a schedule sees it.
-pub fn outcome(measurement: &Measurement) -> Outcome {
-    let latency = histogram::decode(&measurement.latency_us).ok();
+pub fn outcome(measurement: &Measurement, took: Duration) -> Outcome {
+    let per_s = |count: u64| count as f64 / measurement.window_s.max(f64::MIN_POSITIVE);
+    let latency = histogram::at_least(measurement).ok();
     let latency = latency.filter(|latency| !latency.is_empty());
     let quantile = |q| latency.as_ref().map(|latency| latency.value_at_quantile(q));
     Outcome {
         round: measurement.round,
         cell: measurement.cell,
         is_void: measurement.is_void(),
-        commits_per_s: measurement.commits as f64 / measurement.window_s.max(f64::MIN_POSITIVE),
+        commits_per_s: per_s(measurement.commits),
+        transactions_per_s: per_s(measurement.commits + measurement.unchanged),
         latency_us_p50: quantile(0.5),
         latency_us_p99: quantile(0.99),
+        took,
     }
 }
 
@@ -106,6 +113,9 @@ impl<T: Target> Measuring<'_, T> {
     fn under_load(&mut self) -> Result<()> {
         let cell = self.cell;
         self.target.next()?.wait(self.study.warmup)?;
+        if cell.rate_per_s.is_some() {
+            self.settle()?;
+        }
         let status = self.target.next()?.status(cell)?;
         let warm = self.target.next()?.mark()?;
         self.keep_seconds(warm.timeline);
@@ -114,8 +124,28 @@ impl<T: Target> Measuring<'_, T> {
         self.target.next()?.wait(cell.window(self.study))?;
         let window = self.target.next()?.mark()?;
         let to = self.reading_after()?;
-        self.into.load_s = warm.window_s - warm.connected_s + window.window_s;
+        self.into.load_s += warm.window_s - warm.connected_s + window.window_s;
         self.end_window(window, (&from, &to))
+    }
+
+    /// The warm-up goes on until latency has no trend.
+    fn settle(&mut self) -> Result<()> {
+        let mut medians_us = Vec::new();
+        loop {
+            self.target.next()?.wait(settled::STEP)?;
+            let step = self.target.next()?.mark()?;
+            medians_us.push(settled::median_us(&step)?);
+            self.into.load_s += step.window_s;
+            self.keep_seconds(step.timeline);
+            match settled::judge(&medians_us) {
+                Some(true) => return Ok(()),
+                Some(false) => {
+                    self.into.flags.push(Flag::NotSettled);
+                    return Ok(());
+                }
+                None => {}
+            }
+        }
     }
 
     fn end_window(&mut self, window: Snapshot, (from, to): (&Reading, &Reading)) -> Result<()> {
@@ -181,6 +211,7 @@ impl<T: Target> Measuring<'_, T> {
         into.latency_us = window.latency_us;
         into.service_us = window.service_us;
         (into.due, into.backlog) = (window.due, window.backlog);
+        (into.failed_due, into.unfinished_us) = (window.failed_due, window.unfinished_us);
         into.statement_latency_us = window.statement_latency_us;
         self.keep_seconds(window.timeline);
     }

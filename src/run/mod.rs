@@ -23,12 +23,14 @@ mod lab;
 mod measure;
 mod order;
 mod rig;
+mod settled;
 mod study_run;
 mod target;
 mod window;
 
 use crate::error::Result;
 use crate::lab::servers::Cache;
+use crate::plan::Schedule;
 use lab::Labs;
 use study_run::run_study;
 
@@ -44,13 +46,13 @@ pub use rig::Rig;
 ///
 /// [`Error::Interrupted`]: crate::error::Error::Interrupted
 pub fn run(
-    order: &Order,
+    (order, schedule): (&Order, &mut dyn Schedule),
     cache: &Cache,
     run_folder: &std::path::Path,
     events: &dyn Events,
 ) -> Result<()> {
     let labs = Labs::form(&order.study, cache, run_folder, events)?;
-    run_study(order, &mut order.plan.schedule(), labs, events)
+    run_study(order, schedule, labs, events)
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 
 use crate::plan::Plan;
+use crate::record::self_test::Part;
+use crate::record::store::Record;
 use crate::record::{Header, Host};
 use crate::study::Study;
+use crate::study::articles::bounds_digest;
 
 /// What is to be run, and where it is to be kept.
 pub struct Order {
@@ -14,6 +17,10 @@ pub struct Order {
     pub command_line: Vec<String>,
     /// The record's path.
     pub record: PathBuf,
+    /// What the lab's test of itself came to on this host.
+    pub self_test: Vec<Part>,
+    /// What is in it already, of a run that was cut short and is gone on with.
+    pub earlier: Option<Record>,
 }
 
 impl Order {
@@ -32,6 +39,9 @@ impl Order {
             remarks: Vec::new(),
             endpoints: Vec::new(),
             file_system: self.study.images.as_ref().map(|_| "ext4".to_owned()),
+            self_test: Some(self.self_test.clone()),
+            bounds_sha256: self.study.article.as_deref().and_then(bounds_digest),
+            resumed: Vec::new(),
         }
     }
 }

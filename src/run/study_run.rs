@@ -1,14 +1,16 @@
 //! From a study to its record, at any target: which cell is next, what is measured again, what is
 //! kept, and what is told of it.
 
+use std::time::Duration;
+
 use super::events::{Event, Events, Step, TrialStep};
 use super::measure::{measure, outcome};
 use super::order::Order;
 use super::target::Target;
-use crate::error::Result;
+use crate::error::{Mistake, Result};
 use crate::plan::{self, Cell, Outcome, Schedule, Turn};
-use crate::record::Measurement;
 use crate::record::store::Store;
+use crate::record::{Header, Measurement, Resumed};
 
 /// A void measurement is made again at most this often,
 pub(super) const AGAIN_MAX: u32 = 2;
@@ -45,10 +47,12 @@ fn run_to_the_end<T: Target>(
     target: &mut T,
     events: &dyn Events,
 ) -> Result<()> {
-    let foreseen = plan::steps(&order.study, &order.plan);
-    events.tell(Event::StepsAdded(foreseen));
-    let turns = order.plan.turns().count();
-    if turns > 0 {
+    let outcomes = earlier_outcomes(order);
+    let turns = schedule.turns(&outcomes);
+    check_is_beginning(order, &turns)?;
+    let trials = plan::trials(&order.study);
+    events.tell(Event::StepsAdded(trials));
+    if !turns.is_empty() {
         events.tell(Event::LoadingTables);
         target.next()?.load_tables()?;
     }
@@ -60,20 +64,86 @@ fn run_to_the_end<T: Target>(
         order,
         target,
         events,
-        store: Store::create(&order.record, &header)?,
+        store: open_store(order, &header)?,
         cells_kept: header.cells.len(),
-        outcomes: Vec::new(),
-        turns_foreseen: turns,
-        again_left: (turns as f64 * AGAIN_SHARE).ceil() as usize,
+        foreseen: turns.get(..outcomes.len()).unwrap_or(&turns).to_vec(),
+        outcomes,
+        made_again: 0,
         entered: None,
     };
-    while let Some(turn) = schedule.next(&run.outcomes) {
+    run.foresee(turns, schedule.cells());
+    while let Some(turn) = run.foreseen.get(run.outcomes.len()).copied() {
         run.join(schedule.cells())?;
         run.take_turn(turn, &schedule.cells()[turn.cell])?;
+        run.foresee(schedule.turns(&run.outcomes), schedule.cells());
     }
     run.inject_faults()?;
     events.tell(Event::Finished);
     run.store.finish()
+}
+
+/// Of the measurements that are there already.
+fn earlier_outcomes(order: &Order) -> Vec<Outcome> {
+    let earlier = order.earlier.iter();
+    let measurements = earlier.flat_map(|record| &record.measurements);
+    measurements
+        .map(|measurement| outcome(measurement, Duration::ZERO))
+        .collect()
+}
+
+/// What is there already must be what the schedule would have measured first.
+fn check_is_beginning(order: &Order, turns: &[Turn]) -> Result<()> {
+    let Some(record) = &order.earlier else {
+        return Ok(());
+    };
+    let there = record.measurements.iter();
+    let mut there: Vec<(u32, usize, u32)> = there.map(|m| (m.round, m.cell, m.turn)).collect();
+    let first = turns.iter().take(there.len());
+    let mut first: Vec<(u32, usize, u32)> = first.map(|t| (t.round, t.cell, t.repeat)).collect();
+    there.sort_unstable();
+    first.sort_unstable();
+    match there == first {
+        true => Ok(()),
+        false => {
+            let given = order.record.display().to_string();
+            let allowed = "was measured in another order than this study: begin a new record";
+            Err(Mistake::new("command line", "--resume", &given, allowed).into())
+        }
+    }
+}
+
+/// A new record, or the one that is gone on with: its servers must be the same.
+fn open_store(order: &Order, header: &Header) -> Result<Store> {
+    let Some(record) = &order.earlier else {
+        return Store::create(&order.record, header);
+    };
+    let earlier = &record.header;
+    if earlier.servers != header.servers {
+        let named = |header: &Header| {
+            let each = header.servers.iter();
+            let each: Vec<String> = each.map(|s| format!("{} {}", s.name, s.version)).collect();
+            each.join(", ")
+        };
+        let given = order.record.display().to_string();
+        let allowed = format!(
+            "was measured on {}, and here are {}: begin a new record",
+            named(earlier),
+            named(header)
+        );
+        return Err(Mistake::new("command line", "--resume", &given, &allowed).into());
+    }
+    let mut store = Store::resume(&order.record)?;
+    let mut whole = earlier.clone();
+    whole.resumed.push(Resumed {
+        started_unix_ms: header.started_unix_ms,
+        measurements: record.measurements.len(),
+        trials: (record.series.values().flatten())
+            .map(|series| series.trials.len())
+            .sum(),
+        host: header.host.clone(),
+    });
+    store.update_header(&whole)?;
+    Ok(store)
 }
 
 /// A study under way.
@@ -86,10 +156,10 @@ struct StudyRun<'a, T> {
     cells_kept: usize,
     /// Of all turns so far.
     outcomes: Vec<Outcome>,
-    /// How many turns were told as steps.
-    turns_foreseen: usize,
-    /// How many void measurements may still be made again.
-    again_left: usize,
+    /// All turns that are certain, those taken included; told as steps.
+    foreseen: Vec<Turn>,
+    /// How many void measurements were made again.
+    made_again: usize,
     /// The round, and the mode in force.
     entered: Option<(u32, usize)>,
 }
@@ -102,8 +172,20 @@ impl<T: Target> StudyRun<'_, T> {
         Ok(())
     }
 
+    /// Tells of the turns that have become certain.
+    fn foresee(&mut self, turns: Vec<Turn>, cells: &[Cell]) {
+        let more = turns.iter().skip(self.foreseen.len());
+        let time = |turn: &Turn| plan::cell_time(&self.order.study, &cells[turn.cell]);
+        let more: Vec<Duration> = more.map(time).collect();
+        if !more.is_empty() {
+            self.events.tell(Event::StepsAdded(more));
+        }
+        self.foreseen = turns;
+    }
+
     /// Measures a cell and keeps what was measured.
     fn take_turn(&mut self, turn: Turn, cell: &Cell) -> Result<()> {
+        let begun_ms = self.target.unix_ms();
         self.begin_step(turn, cell);
         self.enter(turn, cell)?;
         let measurement = self.measured(turn, cell)?;
@@ -112,7 +194,8 @@ impl<T: Target> StudyRun<'_, T> {
         for &flag in &measurement.flags {
             self.events.tell(Event::Flagged { round, cell, flag });
         }
-        let outcome = outcome(&measurement);
+        let took_ms = self.target.unix_ms().saturating_sub(begun_ms);
+        let outcome = outcome(&measurement, Duration::from_millis(took_ms));
         self.outcomes.push(outcome);
         self.events.tell(Event::Measured(outcome));
         self.events.tell(Event::StepEnded);
@@ -121,13 +204,10 @@ impl<T: Target> StudyRun<'_, T> {
 
     fn begin_step(&mut self, turn: Turn, cell: &Cell) {
         let study = &self.order.study;
-        if self.outcomes.len() >= self.turns_foreseen {
-            let more = vec![plan::cell_time(study, cell)];
-            self.events.tell(Event::StepsAdded(more));
-        }
+        let last = self.foreseen.last().map_or(turn.round, |last| last.round);
         self.events.tell(Event::StepBegun(Step::Cell {
             round: turn.round,
-            rounds: study.rounds.max(turn.round),
+            rounds: last,
             label: study.modes[cell.mode].label.clone(),
             index: turn.cell,
             cell: Box::new(cell.clone()),
@@ -152,17 +232,18 @@ impl<T: Target> StudyRun<'_, T> {
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
         let study = &self.order.study;
         let mut voided = Vec::new();
+        let again_max = (self.foreseen.len() as f64 * AGAIN_SHARE).ceil() as usize;
         loop {
             let measurement = measure(self.target, study, (turn, cell), self.events)?;
             let made_again = voided.len() as u32;
-            if !measurement.is_void() || made_again == AGAIN_MAX || self.again_left == 0 {
+            if !measurement.is_void() || made_again == AGAIN_MAX || self.made_again == again_max {
                 return Ok(Measurement {
                     made_again,
                     voided,
                     ..measurement
                 });
             }
-            self.again_left -= 1;
+            self.made_again += 1;
             voided.push(measurement);
             let (round, cell) = (turn.round, turn.cell);
             self.events.tell(Event::MadeAgain { round, cell });
@@ -178,7 +259,10 @@ impl<T: Target> StudyRun<'_, T> {
                 continue;
             }
             let target = self.target.next()?;
-            target.inject_faults(mode, &mut |step| match step {
+            let earlier = self.order.earlier.as_ref();
+            let kept = earlier.and_then(|record| record.series.get(&mode));
+            let kept = kept.map_or(&[][..], |kept| kept);
+            target.inject_faults(mode, kept, &mut |step| match step {
                 TrialStep::Begun(step) => {
                     events.tell(Event::StepBegun(step));
                     Ok(())

@@ -13,6 +13,7 @@ use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
+use crate::record::trial::Series;
 use crate::record::{Header, Lag, Measurement};
 
 /// The steps of a run, in about the order in which they are taken. What a target has no use for it
@@ -108,10 +109,12 @@ pub trait Target {
     /// Probes again what was probed before the load.
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()>;
 
-    /// Injects all faults of a mode, each as often as the study asks. What `tell` returns ends it.
+    /// Injects all faults of a mode, each as often as the study asks, but for the trials that were
+    /// kept before. What `tell` returns ends it.
     fn inject_faults(
         &mut self,
         _mode: usize,
+        _kept: &[Series],
         _tell: &mut dyn FnMut(TrialStep) -> Result<()>,
     ) -> Result<()> {
         let status = "these servers are somebody else's";

@@ -56,6 +56,8 @@ fn order(study: &Study) -> (TempDir, Order) {
         plan: plan(study),
         command_line: vec![],
         record: folder.path().join("r.acklab"),
+        earlier: None,
+        self_test: vec![],
     };
     (folder, order)
 }
@@ -340,15 +342,80 @@ fn what_could_not_be_closed_is_told_beside_what_ended_the_run() {
     assert_eq!(ran.count(beside), 1);
 }
 
+/// Stopped at each step, gone on with, and stopped nowhere else: the record is that of a run which
+/// was never stopped.
+#[test]
+fn a_run_that_was_stopped_anywhere_is_gone_on_with_to_the_same_record() {
+    let study = Study {
+        rounds: 2,
+        ..small()
+    };
+    let whole = run(&study, Script::default());
+    let steps = whole.target.steps().len();
+    let mut resumed = 0;
+    for at in 0..steps {
+        let mut order = order(&study);
+        let script = |trouble| Script {
+            trouble,
+            ..Script::default()
+        };
+        let stopped = Some(Trouble::CtrlC(at));
+        let first = run_as(&mut order.1.plan.schedule(), &order, script(stopped));
+        let Some(record) = first.record else { continue };
+        let there = record.measurements.len();
+        order.1.earlier = Some(record);
+        let second = run_as(&mut order.1.plan.schedule(), &order, script(None));
+        second.outcome.as_ref().unwrap();
+        assert_eq!(second.measured().len(), 4 - there, "stopped at step {at}");
+        assert_eq!(
+            trials_kept(&second),
+            TRIALS as usize,
+            "stopped at step {at}"
+        );
+        let kept = second.record();
+        let cells = |record: &Record| -> Vec<(u32, usize)> {
+            let all = record.measurements.iter();
+            all.map(|m| (m.round, m.cell)).collect()
+        };
+        assert_eq!(cells(kept), cells(whole.record()));
+        assert!(kept.finished);
+        assert_eq!(kept.header.resumed.len(), 1);
+        assert_eq!(kept.header.resumed[0].measurements, there);
+        resumed += 1;
+    }
+    assert!(resumed > 10, "{resumed} of {steps}");
+}
+
+#[test]
+fn what_was_measured_in_another_order_is_not_gone_on_with() {
+    let study = small();
+    let mut order = order(&study);
+    let stopped = (0..).map(|at| Script {
+        trouble: Some(Trouble::Breakdown(at)),
+        ..Script::default()
+    });
+    let mut records =
+        stopped.filter_map(|script| run_as(&mut order.1.plan.schedule(), &order, script).record);
+    let mut record = records.next().expect("one measurement");
+    drop(records);
+    assert_eq!(record.measurements.len(), 1);
+    record.measurements[0].cell = 1 - record.measurements[0].cell;
+    order.1.earlier = Some(record);
+    let refused = run_as(&mut order.1.plan.schedule(), &order, Script::default());
+    let said = refused.outcome.unwrap_err().to_string();
+    assert!(said.contains("in another order"), "{said}");
+    assert_eq!(refused.target.steps().len(), 0, "no lab was loaded");
+}
+
 #[test]
 fn progress_is_told_step_by_step_and_second_by_second() {
     let ran = run(&small(), Script::default());
-    let foreseen = ran.events.iter().find_map(|event| match event {
+    let foreseen = ran.events.iter().filter_map(|event| match event {
         Event::StepsAdded(steps) => Some(steps.len()),
         _ => None,
     });
-    // Two cells and two trials.
-    assert_eq!(foreseen, Some(4));
+    // Two trials, and two cells before them.
+    assert_eq!(foreseen.collect::<Vec<_>>(), [2, 2]);
     let begun = ran.count(|event| matches!(event, Event::StepBegun(Step::Cell { .. })));
     assert_eq!((begun, ran.measured().len()), (2, 2));
     assert_eq!(ran.events.last(), Some(&Event::Finished));
@@ -386,25 +453,26 @@ impl Schedule for Climb {
         &self.0
     }
 
-    fn next(&mut self, so_far: &[Outcome]) -> Option<Turn> {
-        if let [.., before, last] = so_far
-            && last.commits_per_s < before.commits_per_s * 1.1
-        {
-            return None;
-        }
-        if let (Some(_), Some(last)) = (so_far.last(), self.0.last()) {
+    fn turns(&mut self, so_far: &[Outcome]) -> Vec<Turn> {
+        let is_over = match so_far {
+            [.., before, last] => last.commits_per_s < before.commits_per_s * 1.1,
+            _ => false,
+        };
+        if !is_over && so_far.len() == self.0.len() {
+            let last = &self.0[self.0.len() - 1];
             let connections = last.connections * 2;
-            let id = format!("{connections} connections");
             self.0.push(Cell {
-                id,
+                id: format!("{connections} connections"),
                 connections,
                 ..last.clone()
             });
         }
-        Some(Turn {
+        let turn = |cell| Turn {
             round: 1,
-            cell: self.0.len() - 1,
-        })
+            cell,
+            repeat: 0,
+        };
+        (0..self.0.len()).map(turn).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use super::Variables;
 use super::fault::Scope;
@@ -17,6 +18,9 @@ const ARTICLES: [&str; 5] = [
     include_str!("../../studies/articles/sync-binlog-group-commit-2012.toml"),
 ];
 const WORDS: &str = include_str!("../../studies/articles/words.toml");
+
+/// Keys of an article's file that decide no verdict.
+const PROSE: [&str; 5] = ["text", "note", "said", "instead", "otherwise"];
 
 /// What an article published, and how a repeat is held against it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -399,6 +403,41 @@ pub fn article(key: &str) -> Option<Article> {
     all().find(|article| article.key == key)
 }
 
+/// A digest of all that the claims of an article are judged by: points, rules, and the bounds of
+/// words. A record keeps it from before its first measurement, so that a bound which was changed
+/// later is seen. `None` if there is no such article.
+pub fn bounds_digest(key: &str) -> Option<String> {
+    let text = ARTICLES.into_iter().find(|text| {
+        let article = Article::from_text(text);
+        article.is_ok_and(|article| article.key == key)
+    })?;
+    Some(digest_of(text, WORDS))
+}
+
+fn digest_of(article: &str, words: &str) -> String {
+    let judged_by = |text: &str, keys: &[&str]| {
+        let mut table: toml::Table = text.parse().unwrap_or_default();
+        table.retain(|key, _| keys.is_empty() || keys.contains(&key));
+        let mut value = toml::Value::Table(table);
+        without_prose(&mut value);
+        value.to_string()
+    };
+    let both = judged_by(article, &["claim", "points"]) + &judged_by(words, &[]);
+    let digest = Sha256::digest(both.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn without_prose(value: &mut toml::Value) {
+    match value {
+        toml::Value::Table(table) => {
+            table.retain(|key, _| !PROSE.contains(&key));
+            table.iter_mut().for_each(|(_, value)| without_prose(value));
+        }
+        toml::Value::Array(all) => all.iter_mut().for_each(without_prose),
+        _ => {}
+    }
+}
+
 /// Words of articles and what they are taken as.
 ///
 /// # Panics
@@ -422,6 +461,25 @@ mod tests {
         for nothing in ["starved_read_qps.aurora", "no.such"] {
             assert_eq!(numbers("clouds-2015", nothing), [0.0; 0]);
         }
+    }
+
+    #[test]
+    fn a_bound_that_is_changed_is_seen_and_a_sentence_is_not() {
+        let (article, words) = (ARTICLES[0], WORDS);
+        let own = digest_of(article, words);
+        assert_eq!(own.len(), 64);
+        let key = Article::from_text(article).unwrap().key;
+        assert_eq!(bounds_digest(&key).as_ref(), Some(&own));
+        let low = words.replacen("low = 1.0", "low = 1.1", 1);
+        assert_ne!(low, words);
+        assert_ne!(digest_of(article, &low), own);
+        let rule = article.replacen("is = \"half\"", "is = \"several\"", 1);
+        assert_ne!(rule, article);
+        assert_ne!(digest_of(&rule, words), own);
+        let prose = article.replacen("\"synchronous block", "\"a synchronous block", 1);
+        assert_ne!(prose, article);
+        assert_eq!(digest_of(&prose, words), own);
+        assert_eq!(bounds_digest("no-such"), None);
     }
 
     #[test]

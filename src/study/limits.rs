@@ -12,6 +12,17 @@ pub struct Range<T> {
 
 /// Rounds of a study.
 pub const ROUNDS: Range<u64> = Range::new(1, 1_000);
+/// Rounds of a study that ends when its figures are narrow enough, where none are asked for.
+pub const ROUNDS_UNTIL: u32 = 16;
+/// Such a study has figures to look at after the first of these.
+pub const ROUNDS_LOOKED_AT: Range<u64> = Range::new(4, 1_000);
+/// How narrow figures may be asked to be. Above a half they would say nothing.
+pub const UNTIL: Range<f64> = Range {
+    low: 0.001,
+    high: 0.5,
+};
+/// How long a run may take.
+pub const BUDGET: Range<Duration> = Range::new(Duration::from_secs(1), STUDY);
 /// Seeds: what TOML's integers can hold.
 pub const SEED: Range<u64> = Range::new(0, i64::MAX as u64);
 /// Load before the window.
@@ -106,6 +117,14 @@ impl Range<u64> {
             return format!("must be {}", self.low);
         }
         format!("must be a whole number from {} to {}", self.low, self.high)
+    }
+}
+
+impl Range<f64> {
+    /// In words: `must be a share from 0.1% to 50%`.
+    pub fn share(&self) -> String {
+        let [low, high] = [self.low, self.high].map(super::units::show_percent);
+        format!("must be a share from {low} to {high}")
     }
 }
 

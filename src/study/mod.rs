@@ -95,6 +95,13 @@ pub struct Study {
     /// Which CPUs nodes have for themselves.
     #[serde(default)]
     pub cpus: cpus::Cpus,
+    /// Half of a figure's interval over the figure: cells whose main figure is as narrow as that
+    /// are measured no more. `None` measures all of them in all rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
+    /// No round begins that would end later than this, from the first lab on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Duration>,
     /// Label of the row that the user holds all others against, in place of each server's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,

@@ -7,7 +7,7 @@ use super::{Study, limits, units, written};
 use crate::error::{Error, Mistake, Result};
 
 /// Values from the command line; `None` leaves what the study says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// `--rounds`
     pub rounds: Option<u32>,
@@ -23,6 +23,10 @@ pub struct Overrides {
     pub tls: Option<bool>,
     /// `--cpus`
     pub cpus: Option<Cpus>,
+    /// `--until`, as a share.
+    pub until: Option<f64>,
+    /// `--budget`
+    pub budget: Option<Duration>,
     /// `--quick`
     pub is_quick: bool,
 }
@@ -57,7 +61,11 @@ impl Study {
     }
 
     fn with(mut self, overrides: &Overrides) -> Result<Study> {
-        self.rounds = overrides.rounds.unwrap_or(self.rounds);
+        let ends_by_itself = overrides.until.is_some() || overrides.budget.is_some();
+        let rounds = ends_by_itself.then_some(limits::ROUNDS_UNTIL);
+        self.rounds = overrides.rounds.or(rounds).unwrap_or(self.rounds);
+        self.until = overrides.until.or(self.until);
+        self.budget = overrides.budget.or(self.budget);
         self.seed = overrides.seed.unwrap_or(self.seed);
         self.warmup = overrides.warmup.unwrap_or(self.warmup);
         self.measure = overrides.measure.unwrap_or(self.measure);
@@ -105,7 +113,16 @@ fn mistakes(overrides: &Overrides) -> Vec<Mistake> {
             &range.time(),
         ))
     };
+    let share = |key, given: Option<f64>, range: limits::Range<f64>| {
+        let given = given.filter(|given| !range.holds(*given))?;
+        let (given, allowed) = (units::show_percent(given), range.share());
+        Some(Mistake::new(PLACE, key, &given, &allowed))
+    };
+    let rounds = overrides.rounds.filter(|_| overrides.until.is_some());
     let found = [
+        share("--until", overrides.until, limits::UNTIL),
+        whole("--rounds", rounds.map(u64::from), limits::ROUNDS_LOOKED_AT),
+        time("--budget", overrides.budget, limits::BUDGET),
         whole("--rounds", overrides.rounds.map(u64::from), limits::ROUNDS),
         whole("--seed", overrides.seed, limits::SEED),
         time("--warmup", overrides.warmup, limits::WARMUP),

@@ -80,6 +80,11 @@ pub fn percent(text: &str) -> Option<f64> {
     quantity(text, &[("%", 0.01)])
 }
 
+/// A share as per cent, as command lines and tables have it: `0.5%`.
+pub fn show_percent(share: f64) -> String {
+    format!("{}%", (share * 1e5).round() / 1e3)
+}
+
 /// A span of time as tables print it: `2.15 ms`, `250 µs`, `10 s`, `3 min`.
 pub fn show(span: Duration) -> String {
     let (number, unit) = in_natural_unit(span);

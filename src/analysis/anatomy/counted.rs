@@ -27,7 +27,7 @@ pub fn counted(group: &Group, slope: Option<Value>) -> Option<Counted> {
     let fits: Option<Vec<Fit>> = rounds.values().map(|samples| fit(samples)).collect();
     let fits = fits?;
     let per_commit: Vec<f64> = fits.iter().map(|fit| fit.per_commit).collect();
-    let per_commit: Value = estimate(&per_commit, Noise::Adds)?.into();
+    let per_commit: Value = estimate(&per_commit, Noise::Adds, group.risk)?.into();
     let per_s = |fit: &Fit| fit.background_per_s.unwrap_or(0.0);
     let background: Vec<f64> = fits.iter().map(per_s).collect();
     let is_told_apart = fits.iter().all(|fit| fit.background_per_s.is_some());

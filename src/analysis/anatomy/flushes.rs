@@ -84,7 +84,8 @@ pub fn by_site(
         let raised = group.samples.iter().filter(is_raised_there);
         let slopes = raised.filter_map(|sample| slope_from_base(group, base, sample, site));
         let slopes: Vec<f64> = slopes.collect();
-        Some((site.clone(), estimate(&slopes, Noise::Adds)?.into()))
+        let slope = estimate(&slopes, Noise::Adds, group.risk)?;
+        Some((site.clone(), slope.into()))
     };
     let found: BTreeMap<String, Value> = sites.iter().filter_map(of_site).collect();
     (!found.is_empty()).then_some(found)

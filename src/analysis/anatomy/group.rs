@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::delays::{self, Delays, Pair};
+use crate::analysis::interval::Risk;
 use crate::analysis::summary::Source;
 use crate::analysis::{cells, disks};
 use crate::plan::{Axis, Point};
@@ -41,6 +42,7 @@ pub struct Group<'a> {
     /// in what the sources differ by.
     pub rtt_from: Source,
     pub flush_from: Source,
+    pub risk: Risk,
 }
 
 /// One connection, and nothing on the links but their distance.
@@ -60,7 +62,9 @@ impl<'a> Group<'a> {
     /// Of the record's measurements those of cells at points like the first; `points` are those of
     /// all its cells.
     pub fn of(record: &'a Record, points: &'a [Point], first: &Point) -> Group<'a> {
-        let is_member = |m: &&Measurement| is_alike(first, &points[m.cell]);
+        // Of a cell that is measured several times in a round the first alone is paired with the
+        // others.
+        let is_member = |m: &&Measurement| m.turn == 0 && is_alike(first, &points[m.cell]);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_member).collect();
         let sites = &record.header.study.sites;
         let sound = all.iter().filter(|m| !m.is_void());
@@ -76,6 +80,7 @@ impl<'a> Group<'a> {
                 .collect(),
             rtt_from: source(!told.pairs.is_empty()),
             flush_from: source(told.has_flushes),
+            risk: Risk::of(&record.header.study),
             all,
         }
     }

@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::group::{Group, Sample};
 use crate::analysis::fit::{Fit, least_squares};
-use crate::analysis::interval::{Noise, estimate};
+use crate::analysis::interval::{Noise, Risk, estimate};
 use crate::analysis::summary::{Halves, LackOfFit, Shape, Value};
 
 /// Points that a line must be drawn through: two always lie on one.
@@ -18,6 +18,7 @@ pub struct Lines {
     /// Points that each line was, or would have been, drawn through.
     pub points: usize,
     pub fits: Vec<Line>,
+    risk: Risk,
 }
 
 /// A round's line, and the latency of each of its points.
@@ -33,16 +34,16 @@ impl Lines {
     /// Latency over the round-trip time, where all sites are equally far apart.
     pub fn over_distances(group: &Group) -> Lines {
         let rounds = group.whole_rounds(|point| point.rtt_us.is_some());
-        Lines::through(&rounds, |point| point.rtt_us)
+        Lines::through(&rounds, |point| point.rtt_us, group.risk)
     }
 
     /// Latency over the flush time of the writer's disk.
     pub fn over_flush_times(group: &Group) -> Lines {
         let rounds = group.whole_rounds(|point| point.flush_us.is_some());
-        Lines::through(&rounds, |point| point.flush_us)
+        Lines::through(&rounds, |point| point.flush_us, group.risk)
     }
 
-    fn through(rounds: &[Vec<&Sample>], x: fn(&Sample) -> Option<f64>) -> Lines {
+    fn through(rounds: &[Vec<&Sample>], x: fn(&Sample) -> Option<f64>, risk: Risk) -> Lines {
         let points = rounds.first().map_or(0, |points| points.len());
         let fits = match points >= POINTS_NEEDED {
             true => rounds
@@ -51,7 +52,7 @@ impl Lines {
                 .collect(),
             false => vec![],
         };
-        Lines { points, fits }
+        Lines { points, fits, risk }
     }
 
     /// What one unit more of the moved thing adds to the latency.
@@ -61,13 +62,13 @@ impl Lines {
             .iter()
             .map(|line| line.fit.coefficients[1])
             .collect();
-        estimate(&slopes, Noise::Adds).map(Value::from)
+        estimate(&slopes, Noise::Adds, self.risk).map(Value::from)
     }
 
     /// The latency at nothing of the moved thing.
     pub fn intercept(&self) -> Option<Value> {
-        let intercepts = self.fits.iter().map(|line| line.at(0.0));
-        estimate(&intercepts.collect::<Vec<f64>>(), Noise::Adds).map(Value::from)
+        let intercepts: Vec<f64> = self.fits.iter().map(|line| line.at(0.0)).collect();
+        estimate(&intercepts, Noise::Adds, self.risk).map(Value::from)
     }
 
     /// The latency at no distance and, as far as lines over flush times tell, no flush time asked.
@@ -85,7 +86,7 @@ impl Lines {
             Some(line.fit.coefficients[0] - in_flushes)
         };
         let works: Vec<f64> = self.fits.iter().filter_map(work).collect();
-        estimate(&works, Noise::Adds).map(Value::from)
+        estimate(&works, Noise::Adds, self.risk).map(Value::from)
     }
 
     /// How its near half and its far half differ.
@@ -94,7 +95,7 @@ impl Lines {
         let halves = halves?;
         let over_rounds = |figure: fn(&[f64; 2]) -> f64| {
             let figures: Vec<f64> = halves.iter().map(figure).collect();
-            estimate(&figures, Noise::Adds).map(Value::from)
+            estimate(&figures, Noise::Adds, self.risk).map(Value::from)
         };
         let difference = over_rounds(|[near, far]| far - near)?;
         Some(Halves {

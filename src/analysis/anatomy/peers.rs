@@ -38,7 +38,8 @@ pub fn per_peer(group: &Group, sites: &[String]) -> Option<BTreeMap<String, Valu
             .iter()
             .map(|fit| fit.coefficients[index + 1])
             .collect();
-        Some((peer.clone(), estimate(&slopes, Noise::Adds)?.into()))
+        let slope = estimate(&slopes, Noise::Adds, group.risk)?;
+        Some((peer.clone(), slope.into()))
     };
     peers.iter().enumerate().map(slope).collect()
 }

@@ -50,7 +50,8 @@ fn of_cell(group: &Group, point: &Point, base: &Point, near: &Point) -> Option<A
     let corners: Vec<Corners> = rounds.into_iter().filter_map(corners).collect();
     let of = |figure: fn(&Corners) -> f64| corners.iter().map(figure).collect::<Vec<f64>>();
     let sum_us = median(&of(|c| c.sum_us))?;
-    let difference_us = estimate(&of(|c| c.got_us - c.sum_us), Noise::Adds)?.into();
+    let differences_us = of(|c| c.got_us - c.sum_us);
+    let difference_us = estimate(&differences_us, Noise::Adds, group.risk)?.into();
     Some(Adds {
         distances: point.distances.label.clone(),
         disks: point.disks.as_ref()?.label.clone(),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::select::Material;
+use super::select::Points;
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::contention::HOST_BOUND_CONTENTION;
 use crate::analysis::effects::{Effect, Effects};
-use crate::analysis::interval::{Noise, estimate};
+use crate::analysis::interval::{Noise, Risk, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
 pub use crate::analysis::summary::claims::Figure;
-use crate::analysis::summary::{CellSummary, LagSummary, Value};
+use crate::analysis::summary::{CellSummary, Estimate, LagSummary, Value};
 use crate::analysis::timeline::Dips;
 use crate::plan::Axis;
 use crate::record::Flag;
@@ -57,21 +57,22 @@ fn is_slowed(of: &Quantity) -> bool {
 pub fn ratio(
     (of, above): (&CellSummary, &Quantity),
     (over, below): (&CellSummary, &Quantity),
-    material: &Material,
+    points: Points,
 ) -> Option<Value> {
     let (rounds, rounds_below) = (by_round(of, above)?, by_round(over, below)?);
     let ratio = |(round, value): (&u32, &f64)| Some(value / rounds_below.get(round)?);
     let paired: Vec<f64> = rounds.iter().filter_map(ratio).collect();
-    let paired = whole(paired).filter(|all| all.low.is_some());
+    let paired = whole(paired, points.risk).filter(|all| all.low.is_some());
     paired.or_else(|| {
-        let (above, below) = (value(of, above, material)?, value(over, below, material)?);
+        let alone = |cell, figure| value(cell, figure, points);
+        let (above, below) = (alone(of, above)?, alone(over, below)?);
         let (low, high) = (above.low? / below.high?, above.high? / below.low?);
         Some(ranged(above.value / below.value, low, high))
     })
 }
 
-fn whole(values: Vec<f64>) -> Option<Value> {
-    estimate(&values, Noise::Multiplies).map(Value::from)
+fn whole(values: Vec<f64>, risk: Risk) -> Option<Value> {
+    estimate(&values, Noise::Multiplies, risk).map(Value::from)
 }
 
 /// `None` of figures that have no value in each round.
@@ -89,22 +90,29 @@ fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32
 
 /// A figure of one cell, in the unit of its [`words`]; `None` if it has none. Without a range where
 /// there is no interval.
-pub fn value(cell: &CellSummary, of: &Quantity, material: &Material) -> Option<Value> {
+pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value> {
+    let is_stricter = points.risk != points.material.risk;
+    let of_rounds = |own: Option<Estimate>| match by_round(cell, of) {
+        Some(rounds) if is_stricter && !rounds.is_empty() => {
+            whole(rounds.values().copied().collect(), points.risk)
+        }
+        _ => own.map(Value::from),
+    };
     let exact = |count: f64| ranged(count, count, count);
-    let ladder = || ladder(cell, material.cells);
+    let ladder = || ladder(cell, points.material.cells);
     Some(match of {
-        Quantity::Throughput => cell.throughput_per_s?.into(),
-        Quantity::Applied => cell.applied_per_s?.into(),
-        Quantity::RunTime => cell.run_s?.into(),
+        Quantity::Throughput => of_rounds(cell.throughput_per_s)?,
+        Quantity::Applied => of_rounds(cell.applied_per_s)?,
+        Quantity::RunTime => of_rounds(cell.run_s)?,
         Quantity::UsdPerMillion => cell.usd_per_million_queries?.into(),
         Quantity::P95 => {
             let all = cell.by_round.p95_us.values().copied();
-            scaled(whole(all.collect())?, 1e-3)
+            scaled(whole(all.collect(), points.risk)?, 1e-3)
         }
-        Quantity::Unevenness => scaled(cell.unevenness?.into(), 100.0),
+        Quantity::Unevenness => scaled(of_rounds(cell.unevenness)?, 100.0),
         Quantity::CommittedOverApplied => {
             let (above, below) = (&Quantity::Throughput, &Quantity::Applied);
-            ratio((cell, above), (cell, below), material)?
+            ratio((cell, above), (cell, below), points)?
         }
         Quantity::CommitsPerRoundTrip => {
             scaled(cell.throughput_per_s?.into(), cell.rtt_us_got? / 1e6)
@@ -116,7 +124,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, material: &Material) -> Option<V
         Quantity::BusyAfterLoad => scaled(busy_after_load(cell)?, 100.0),
         Quantity::DipGap => usual_gap(cell.dips.as_ref()?)?,
         Quantity::ErrorsPer1000(number) => errors_per_1000(cell, *number)?,
-        Quantity::GainsTogether => gains_together(cell, material.effects)?,
+        Quantity::GainsTogether => gains_together(cell, points.material.effects)?,
         Quantity::Dips => exact(cell.dips.as_ref()?.count.into()),
         Quantity::DipsPerMinute => exact(most_per_minute(cell.dips.as_ref()?)),
         Quantity::BoundedUpTo => exact(ladder()?.bounded_up_to_per_s?.into()),

@@ -22,7 +22,12 @@ use verdict::Outcome;
 
 /// An article and its claims, judged by what was measured.
 pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<Claim>) {
-    let points = Points { article, material };
+    let risk = material.risk;
+    let points = Points {
+        article,
+        material,
+        risk,
+    };
     let claims = article.claim.iter();
     let claims = claims.map(|row| claim(points, row)).collect();
     let figure = |(name, value): (&String, &toml::Value)| PublishedFigure {
@@ -38,6 +43,8 @@ pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<
         tool: article.tool.clone(),
         measure: article.measure.clone(),
         figures: article.figures.iter().map(figure).collect(),
+        are_bounds_kept: (material.bounds_sha256)
+            .map(|kept| articles::bounds_digest(&article.key).as_deref() == Some(kept)),
         tables: tables.filter_map(|row| table::grid(points, row)).collect(),
         unseen: unseen
             .flat_map(|row| unseen::sentences(points, row))

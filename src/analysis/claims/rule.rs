@@ -79,9 +79,59 @@ impl Bound<'_> {
         }
     }
 
+    /// Where rows differ, one that could decide all is decided only if it would be as one of so
+    /// many rows: one of many might be so by chance.
     fn cases(&self) -> Vec<Case> {
+        let mut cases = self.cases_alone();
+        let there: Vec<Verdict> = cases.iter().filter_map(|case| case.verdict).collect();
+        if there.iter().all(|verdict| *verdict == there[0]) {
+            return cases;
+        }
+        for &verdict in decided_by_one(self.part.across) {
+            let shown = self.shown_among(there.len(), verdict);
+            let open = |(case, shown): &(&mut Case, bool)| case.verdict == Some(verdict) && !shown;
+            for (case, _) in cases.iter_mut().zip(shown).filter(open) {
+                case.verdict = Some(Verdict::Undecided);
+                let (name, rows) = (verdict.name(), there.len());
+                let note = format!("{}: {name} alone, not as one of {rows}", case.name);
+                case.notes.push(note);
+            }
+        }
+        cases
+    }
+
+    /// Each judged as if there were no other.
+    fn cases_alone(&self) -> Vec<Case> {
         let all = self.points.planned(self.of);
         all.iter().map(|cell| self.case(cell, &all)).collect()
+    }
+
+    /// Of which of its rows a verdict holds, the chance of any wrong one being that of one figure
+    /// (Holm's procedure: those shown among all are taken out, and the others are judged anew among
+    /// what is left).
+    fn shown_among(&self, rows: usize, verdict: Verdict) -> Vec<bool> {
+        let mut count = 0;
+        loop {
+            let risk = self.points.risk.shared_by(rows - count);
+            let points = Points {
+                risk,
+                ..self.points
+            };
+            let differ = self.differ.clone();
+            let strict = Bound {
+                points,
+                differ,
+                ..*self
+            };
+            let cases = strict.cases_alone();
+            let shown = cases.iter().map(|case| case.verdict == Some(verdict));
+            let shown: Vec<bool> = shown.collect();
+            let more = shown.iter().filter(|shown| **shown).count();
+            if more <= count || more == rows {
+                return shown;
+            }
+            count = more;
+        }
     }
 
     fn case(&self, cell: &CellSummary, among: &[&CellSummary]) -> Case {
@@ -200,9 +250,19 @@ impl Bound<'_> {
     }
 }
 
+/// Verdicts that a single row can bring about, of all.
+fn decided_by_one(across: Across) -> &'static [Verdict] {
+    match across {
+        Across::All => &[Verdict::Contradicted],
+        Across::Any => &[Verdict::Confirmed],
+        Across::Cases => &[Verdict::Confirmed, Verdict::Contradicted],
+    }
+}
+
 fn holds(points: Points, condition: &Condition, cell: &CellSummary) -> bool {
     let bounds = word(&condition.is);
-    let value = figure::value(cell, &condition.figure, points.material);
+    let risk = points.material.risk;
+    let value = figure::value(cell, &condition.figure, Points { risk, ..points });
     let judged = value.and_then(|value| Some(within(&bounds, value.low?, value.high?)));
     judged == Some(Verdict::Confirmed)
 }
@@ -222,11 +282,11 @@ fn told_figure(
     let (name, unit) = words(quantity);
     let (value, of, unit) = match over {
         Some(over) => {
-            let value = figure::ratio((cell, quantity), (over, quantity), points.material)?;
+            let value = figure::ratio((cell, quantity), (over, quantity), points)?;
             (value, tell::pair(cell, over, among), "times")
         }
         None => {
-            let value = figure::value(cell, quantity, points.material)?;
+            let value = figure::value(cell, quantity, points)?;
             (value, tell::cell(cell, among), unit)
         }
     };

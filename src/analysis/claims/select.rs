@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use crate::analysis::effects::Effects;
+use crate::analysis::interval::Risk;
 use crate::analysis::summary::{CellSummary, ModeSeries};
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Article, Asked, Selector};
@@ -14,6 +15,10 @@ pub struct Material<'a> {
     pub cells: &'a [CellSummary],
     pub series: &'a [ModeSeries],
     pub effects: &'a [Effects],
+    /// How often an interval may miss.
+    pub risk: Risk,
+    /// Digest of the bounds before the first measurement.
+    pub bounds_sha256: Option<&'a str>,
     /// The study's short run, which leaves cells out.
     pub is_quick: bool,
 }
@@ -23,6 +28,8 @@ pub struct Material<'a> {
 pub struct Points<'s> {
     pub article: &'s Article,
     pub material: &'s Material<'s>,
+    /// How often the interval of each figure may miss.
+    pub risk: Risk,
 }
 
 impl<'s> Points<'s> {

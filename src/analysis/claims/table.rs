@@ -30,7 +30,7 @@ fn fixed(points: Points, table: &Table) -> Vec<GridRow> {
     let rows = table.row.iter().flat_map(|row| {
         let here = table.column.iter().map(|column| {
             let cells = points.measured(&format!("{} {}", row.of, column.of));
-            value(cells.first()?, &column.figure, points.material)
+            value(cells.first()?, &column.figure, points)
         });
         let here = GridRow {
             name: row.name.clone(),
@@ -51,7 +51,7 @@ fn each(points: Points, table: &Table, names: &str) -> Vec<GridRow> {
     let cells = distinct(cells, &told_by);
     let rows = cells.iter().flat_map(|cell| {
         let figures = table.column.iter();
-        let figures = figures.map(|column| value(cell, &column.figure, points.material));
+        let figures = figures.map(|column| value(cell, &column.figure, points));
         let name = tell::cell(cell, &cells);
         let below = table.row.iter();
         let below = below.filter(|row| points.planned(&row.of).contains(cell));

@@ -8,6 +8,7 @@ use super::verdict::within;
 use super::{Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples};
+use crate::analysis::interval::Risk;
 use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
 use crate::analysis::summary::{CellSummary, ModeSeries};
@@ -26,6 +27,8 @@ fn material<'a>(cells: &'a [CellSummary], series: &'a [ModeSeries]) -> Material<
         cells,
         series,
         effects: &[],
+        risk: Risk::ONE_LOOK,
+        bounds_sha256: None,
         is_quick: false,
     }
 }
@@ -302,7 +305,11 @@ fn every_name_in_an_article_is_of_something() {
         let file: toml::Table = file.expect("a file").parse().expect("sound");
         let file = toml::Value::Table(file);
         let material = &material(&cells, &[]);
-        let points = Points { article, material };
+        let points = Points {
+            article,
+            material,
+            risk: material.risk,
+        };
         let names = texts(&file, &["of", "over", "each", "any"], false);
         assert!(names.len() > 5, "{key}: {names:?}");
         for names in names {

@@ -39,7 +39,7 @@ fn each(points: Points, names: &str, quantity: &Quantity, times: f64) -> Vec<Str
     let mut cells = points.measured(names);
     cells.sort_by_key(|cell| cell.point.row);
     let cells = distinct(cells, &[Axis::Row]).into_iter();
-    let figure = |cell| Some((cell, value(cell, quantity, points.material)?.value * times));
+    let figure = |cell| Some((cell, value(cell, quantity, points)?.value * times));
     let all: Vec<_> = cells.filter_map(figure).collect();
     let tells = *quantity == Quantity::CatchUp || all.iter().any(|(_, value)| *value != 0.0);
     let told = all.iter().filter(|_| tells);

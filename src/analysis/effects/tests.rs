@@ -133,11 +133,11 @@ proptest! {
         let all = [sets(&screen, 1), sets(&screen, 2)].concat();
         let truths: BTreeMap<u32, f64> = all.iter().copied().zip(sizes).collect();
         let rounds = vec![truth(&screen, &truths)];
-        for pair in effects(&screen, &rounds, 2) {
+        for pair in effects(&screen, &rounds, 2, Risk::ONE_LOOK) {
             let set = all.iter().find(|set| letters(**set) == pair.of).unwrap();
             prop_assert!((median(&pair).ln() - truths[set]).abs() < 1e-9, "{pair:?}");
         }
-        for main in effects(&screen, &rounds, 1) {
+        for main in effects(&screen, &rounds, 1, Risk::ONE_LOOK) {
             let set = all.iter().find(|set| letters(**set) == main.of).unwrap();
             // Alone, and half of what it does with each other one.
             let with_others = truths.iter().filter(|(pair, _)| *pair != set && *pair & set != 0);
@@ -169,8 +169,12 @@ fn coverage(rounds: u32) -> [f64; 2] {
                 .collect::<Vec<f64>>()
         };
         let measured: Vec<Vec<f64>> = (0..rounds).map(|_| round()).collect();
-        let main = effect(&screen, &measured, 0b1).ratio.unwrap();
-        let pair = effect(&screen, &measured, 0b11).ratio.unwrap();
+        let main = effect(&screen, &measured, 0b1, Risk::ONE_LOOK)
+            .ratio
+            .unwrap();
+        let pair = effect(&screen, &measured, 0b11, Risk::ONE_LOOK)
+            .ratio
+            .unwrap();
         for (count, (found, log)) in held.iter_mut().zip([(main, 0.3_f64 - 0.2), (pair, -0.4)]) {
             *count += u32::from(found.excludes(log.exp()) == Some(false));
         }

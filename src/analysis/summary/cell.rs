@@ -100,6 +100,13 @@ pub struct CellSummary {
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
     pub difference_shown: Option<bool>,
+    /// Whether the ratio's interval lies within the share of 1 that was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_alike: bool,
+    /// The share by which the ratio would have to differ from 1 for four of five such runs to show
+    /// it; absent without an interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_shown: Option<f64>,
     /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is
     /// no price of the mode.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -109,6 +116,9 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ratio: Option<Estimate>,
     pub latency_us: Percentiles,
+    /// The 99th percentile with its interval, which leaves out each round in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<Estimate>,
     pub cpu_us_per_commit: CpuPerCommit,
     /// Of the idle lab's servers, by node.
     pub cpu_us_per_s_idle: BTreeMap<String, f64>,
@@ -237,6 +247,30 @@ pub struct Percentiles {
     pub p999: Option<f64>,
     pub max: Option<f64>,
     pub samples: u64,
+    /// Those of the samples that had not ended, and count with what they had taken at least.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unfinished: u64,
+    /// Percentiles that these might raise.
+    #[serde(skip_serializing_if = "AtLeast::is_none")]
+    pub at_least: AtLeast,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Percentiles that are lower bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct AtLeast {
+    pub p50: bool,
+    pub p95: bool,
+    pub p99: bool,
+}
+
+impl AtLeast {
+    fn is_none(&self) -> bool {
+        *self == AtLeast::default()
+    }
 }
 
 /// Of single values.

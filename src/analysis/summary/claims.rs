@@ -19,6 +19,10 @@ pub struct Article {
     pub figures: Vec<PublishedFigure>,
     /// The article's own tables, with what was measured here.
     pub tables: Vec<Grid>,
+    /// Whether the claims are judged by the bounds that were set before the first measurement;
+    /// absent in an older record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub are_bounds_kept: Option<bool>,
     /// What it could not see, from the measurements made here. Whole sentences.
     pub unseen: Vec<String>,
 }

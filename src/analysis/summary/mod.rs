@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{EndpointFacts, Host, ServerFacts};
+use crate::record::self_test::Part;
+use crate::record::{EndpointFacts, Host, Resumed, ServerFacts};
 
 pub use after::{AfterLoad, Doing, HandshakeSummary};
 pub use against::{AddedAt, Against, ModeAgainst};
@@ -26,8 +27,8 @@ pub use anatomy::{
     Adds, Anatomy, Beside, Counted, Halves, LackOfFit, Shape, Source, Sum, WaitsFor,
 };
 pub use cell::{
-    ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per, Percentiles,
-    ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
+    AtLeast, ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per,
+    Percentiles, ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
 };
 use claims::{Article, Claim};
 pub use contention::Contention;
@@ -52,6 +53,21 @@ pub struct Summary {
     /// Whether the run went through to its end.
     pub finished: bool,
     pub rounds_asked: u32,
+    /// Rounds in which anything was measured.
+    pub rounds_measured: u32,
+    /// The share that figures were to be narrower than for their rounds to end; absent where rounds
+    /// do not end by themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
+    /// Each time that the run was stopped and gone on with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
+    /// What the lab's test of itself came to on this host; absent in an older record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<Vec<Part>>,
+    /// How long the run was to take at most; absent where that was not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
     /// Measurements kept, and those a finished run has.
     pub measurements: usize,
     pub measurements_asked: usize,

@@ -16,6 +16,7 @@ use super::events::Events;
 use super::order::Order;
 use super::study_run::run_study;
 use crate::error::Result;
+use crate::plan::Schedule;
 use endpoints::Endpoints;
 
 pub use endpoints::{Accesses, PASSWORD_VARIABLE};
@@ -28,7 +29,12 @@ pub use endpoints::{Accesses, PASSWORD_VARIABLE};
 /// to stop. Also a breakdown if a database could not be dropped.
 ///
 /// [`Error::Interrupted`]: crate::error::Error::Interrupted
-pub fn run(order: &Order, accesses: &Accesses, cache: &Path, events: &dyn Events) -> Result<()> {
+pub fn run(
+    (order, schedule): (&Order, &mut dyn Schedule),
+    accesses: &Accesses,
+    cache: &Path,
+    events: &dyn Events,
+) -> Result<()> {
     let endpoints = Endpoints::visit(&order.study, accesses, cache, events)?;
-    run_study(order, &mut order.plan.schedule(), endpoints, events)
+    run_study(order, schedule, endpoints, events)
 }

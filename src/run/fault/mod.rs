@@ -32,22 +32,30 @@ use takeover::{Left, Next};
 /// Clients of the ledger: enough for commits to go in groups.
 const SESSIONS: u32 = 8;
 
-/// Injects all faults of one mode of a study, so often each as it says, on running labs. Each trial
-/// is told of as it ends, before anything else is begun.
+/// Injects all faults of one mode of a study, so often each as it says, on running labs; trials
+/// that were kept before are left out. Each is told of as it ends, before anything else is begun.
 ///
 /// # Errors
 /// A breakdown of the lab; [`Error::Interrupted`] if the user asked to stop; what `tell` returns.
 pub fn run_all(
     study: &Study,
     (rig, cache): (&mut Rig, &Cache),
-    mode: usize,
+    (mode, kept): (usize, &[Series]),
     tell: &mut dyn FnMut(TrialStep) -> Result<()>,
 ) -> Result<()> {
     let spec = &study.modes[mode];
     for (place, fault) in (0..).zip(study.faults_of(spec)) {
+        let kept = kept.iter().filter(|series| series.fault == fault);
+        let kept = kept.map(|series| series.trials.len()).sum::<usize>() as u32;
+        if kept >= study.power_cuts {
+            continue;
+        }
         let mut moments = schedule::Moments::new(study.seed, (mode, place), fault);
+        for _ in 0..kept {
+            moments.draw();
+        }
         let mut subject = Subject::enter(study, (&mut *rig, cache), mode)?;
-        for number in 1..=study.power_cuts {
+        for number in kept + 1..=study.power_cuts {
             tell(TrialStep::Begun(Step::Fault {
                 label: spec.label.clone(),
                 fault: fault.label().to_owned(),

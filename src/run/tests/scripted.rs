@@ -219,9 +219,11 @@ impl Target for Scripted {
     fn inject_faults(
         &mut self,
         mode: usize,
+        kept: &[Series],
         tell: &mut dyn FnMut(TrialStep) -> Result<()>,
     ) -> Result<()> {
-        for number in 1..=TRIALS {
+        let kept = kept.iter().map(|series| series.trials.len()).sum::<usize>();
+        for number in kept as u32 + 1..=TRIALS {
             self.next()?;
             tell(TrialStep::Begun(Step::Fault {
                 label: format!("mode {mode}"),

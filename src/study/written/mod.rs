@@ -98,6 +98,8 @@ fn study(
         power_cut_modes: cut_modes,
         handshakes: is_on(table, "handshakes"),
         cpus: cpus(table),
+        until: None,
+        budget: None,
         baseline: None,
         sites,
         modes,

@@ -1,193 +1,14 @@
-//! How a report begins and ends: on what terms it was measured, and how to read it.
+//! How a report ends: how to read it, what its doubts mean, and how to make it again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::numbers::{count, time, utc};
+use super::numbers::percent;
 use super::page::Block;
 use crate::analysis::Summary;
-use crate::analysis::summary::{Anatomy, CellSummary, LabSummary, Per, Source, Value};
+use crate::analysis::interval::LOOKS;
+use crate::analysis::summary::{Anatomy, Per, Source, Value};
 use crate::record::{Flag, SEMISYNC_WAIT};
-
-/// Settings of the modes that belong to the terms.
-const SETTINGS: [&str; 3] = [TLS, APPLIERS, "binary_log"];
-const TLS: &str = "TLS";
-const APPLIERS: &str = "appliers";
-
-/// What precedes the tables.
-pub fn head(summary: &Summary) -> Vec<Block> {
-    let title = format!("acklab {}: {}", summary.study, summary.title);
-    let mut facts = vec![fact("run", run(summary))];
-    if !summary.finished {
-        facts.insert(0, fact("PARTIAL", partial(summary)));
-    }
-    facts.extend(summary.servers.iter().map(|server| {
-        let said = format!("{} {} ({})", server.name, server.version, server.source);
-        fact("server", said)
-    }));
-    facts.extend(endpoints(summary));
-    facts.push(fact("host", host(summary)));
-    let (alike, unlike) = terms(summary);
-    facts.push(fact("alike", alike.join(", ")));
-    facts.extend(unlike.into_iter().map(|said| fact("not alike", said)));
-    facts.extend(labs(summary));
-    facts.extend(
-        summary
-            .remarks
-            .iter()
-            .map(|remark| fact("remark", remark.clone())),
-    );
-    if summary.measurements_made_again > 0 {
-        facts.push(fact("remark", made_again(summary)));
-    }
-    vec![Block::Title(title), Block::Facts(facts)]
-}
-
-fn made_again(summary: &Summary) -> String {
-    let times = u64::from(summary.measurements_made_again);
-    let measurements = count(times, "void measurement");
-    format!("{measurements} (links delivered late) made again at once and left out")
-}
-
-fn fact(name: &str, said: String) -> (String, String) {
-    (name.to_owned(), said)
-}
-
-fn run(summary: &Summary) -> String {
-    let rounds = count(summary.rounds_asked.into(), "round");
-    let short = if summary.is_quick {
-        "short run (--quick), "
-    } else {
-        ""
-    };
-    format!(
-        "{short}{rounds}, seed {}; each cell {} s warm-up, {} s measured; {}; acklab {}",
-        summary.seed,
-        summary.warmup_s,
-        summary.measure_s,
-        utc(summary.started_unix_ms),
-        summary.acklab_version
-    )
-}
-
-fn partial(summary: &Summary) -> String {
-    format!(
-        "the run did not go through to its end: {} of {} measurements are here",
-        summary.measurements, summary.measurements_asked
-    )
-}
-
-fn host(summary: &Summary) -> String {
-    let host = &summary.host;
-    let machine = format!(
-        "{}, {}, {:.1} GiB, kernel {}",
-        host.cpu_model,
-        count(host.cpus.into(), "CPU"),
-        host.memory_bytes as f64 / f64::from(1 << 30),
-        host.kernel
-    );
-    if !summary.endpoints.is_empty() {
-        return format!("{machine}; the client's: of the servers' nothing is known");
-    }
-    format!(
-        "{machine}; fsync {} and links' own round trip {} (medians)",
-        time(host.fsync_us_p50),
-        time(host.link_floor_us_p50)
-    )
-}
-
-/// Servers that somebody else runs: where they are, and what a lab would have set there.
-fn endpoints(summary: &Summary) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
-    for endpoint in &summary.endpoints {
-        let places = endpoint.places.join(", ");
-        let said = format!("{}: {places}; TLS {}", endpoint.label, endpoint.tls);
-        facts.push(fact("endpoint", said));
-        let advice = endpoint.advice.iter();
-        let advice = advice.map(|said| fact("advice", format!("{}: {said}", endpoint.label)));
-        facts.extend(advice);
-    }
-    facts
-}
-
-/// What all servers and modes share, and what they do not.
-fn terms(summary: &Summary) -> (Vec<String>, Vec<String>) {
-    let (mut alike, mut unlike) = (vec![], vec![]);
-    let settings = SETTINGS.map(|name| (name.to_owned(), by_setting(summary, name)));
-    let settings = settings.iter().map(|(name, values)| (name, values));
-    for (name, values) in settings.chain(&summary.terms) {
-        let mut each = values.iter();
-        match (each.next(), values.len()) {
-            (Some((value, _)), 1) => alike.push(format!("{name} {value}")),
-            (Some(_), _) => unlike.push(format!("{name} {}", by_value(values))),
-            (None, _) => {}
-        }
-    }
-    (alike, unlike)
-}
-
-fn by_value(values: &BTreeMap<String, Vec<String>>) -> String {
-    let said = |(value, places): (&String, &Vec<String>)| {
-        let value = if value.is_empty() { "none" } else { value };
-        format!("{value} ({})", places.join(", "))
-    };
-    let said: Vec<String> = values.iter().map(said).collect();
-    said.join("; ")
-}
-
-/// Value → labels of the modes that have it. A mode without replicas has no appliers.
-fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
-    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let has_it = |cell: &&CellSummary| name != APPLIERS || !cell.point.mode.has_one_server();
-    for cell in summary.cells.iter().filter(has_it) {
-        let of_study = if summary.tls { "on" } else { "off" };
-        let value = match name {
-            TLS => Some(cell.settings.get("tls").map_or(of_study, String::as_str)),
-            _ => cell.settings.get(name).map(String::as_str),
-        };
-        if let Some(value) = value {
-            let labels = values.entry(value.to_owned()).or_default();
-            if !labels.contains(&cell.label) {
-                labels.push(cell.label.clone());
-            }
-        }
-    }
-    values
-}
-
-fn labs(summary: &Summary) -> Vec<(String, String)> {
-    let ready = |(index, lab): (usize, &LabSummary)| {
-        let says_more = lab.modes != [&lab.family[..]];
-        let modes = match says_more && is_one_more(summary, index) {
-            true => format!(" ({})", lab.modes.join(", ")),
-            false => String::new(),
-        };
-        format!("{}{modes} {:.1} s", lab.family, lab.ready_s)
-    };
-    let labs: Vec<String> = summary.labs.iter().enumerate().map(ready).collect();
-    let overridden = summary.labs.iter().flat_map(|lab| &lab.overridden);
-    let overridden: BTreeSet<String> = overridden
-        .map(|o| format!("{}: yours {}, used {}", o.name, o.given, o.used))
-        .collect();
-    let mut facts = Vec::new();
-    if !labs.is_empty() {
-        facts.push(fact("ready after", labs.join(", ")));
-    }
-    facts.extend(overridden.into_iter().map(|said| fact("overridden", said)));
-    facts
-}
-
-/// Whether a lab before it is of the same kind, and has its name without the number: a reader
-/// wants to know which it is.
-fn is_one_more(summary: &Summary, index: usize) -> bool {
-    let kind = |lab: &LabSummary| {
-        let mut cells = summary.cells.iter();
-        let point = &cells.find(|cell| lab.modes.contains(&cell.label))?.point;
-        Some((&point.server, point.mode.family(), point.binary_log))
-    };
-    let own = kind(&summary.labs[index]);
-    let mut before = summary.labs[..index].iter();
-    own.is_some() && before.any(|lab| kind(lab) == own)
-}
+use crate::study::units::show_percent;
 
 /// What follows the tables.
 pub fn foot(summary: &Summary) -> Vec<Block> {
@@ -219,6 +40,8 @@ fn reading(summary: &Summary) -> Vec<String> {
          replicas; lag: of the replica farthest behind."
             .to_owned(),
     ];
+    lines.extend(until(summary));
+    lines.extend(smallest_shown(summary));
     if summary.cells.iter().any(|cell| cell.per == Per::Commit) {
         let line = "A commit is a transaction that changed at least one row.";
         lines.push(line.to_owned());
@@ -262,6 +85,44 @@ fn reading(summary: &Summary) -> Vec<String> {
     lines.extend(of_some_cells(summary));
     lines.extend(of_endpoints(summary));
     lines
+}
+
+/// How it was decided when to end.
+fn until(summary: &Summary) -> Option<String> {
+    let share = show_percent(summary.until?);
+    let is_alike = summary.cells.iter().any(|cell| cell.is_alike);
+    let alike = format!(" = means alike: all of the interval lies within {share} of 1.");
+    let looks = LOOKS.map(|round| round.to_string()).join(", ");
+    Some(format!(
+        "Rounds: a row was measured until half the interval of its vs, or of a paced one's median \
+         latency over the baseline's, was below {share}. It was looked at after rounds {looks}; \
+         intervals are wider by what so many looks miss.{}",
+        if is_alike { &alike } else { "" }
+    ))
+}
+
+/// Between which sizes of a difference the rows can tell.
+fn smallest_shown(summary: &Summary) -> Option<String> {
+    let cells = summary.cells.iter();
+    let told = cells.filter(|cell| cell.pace_us.is_none() && !cell.is_ratio_shared);
+    let mut told: Vec<(f64, &str)> = told
+        .filter_map(|cell| Some((cell.smallest_shown?, &cell.label[..])))
+        .collect();
+    told.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let size = |share: f64| match share > 1.0 {
+        true => "none below 100 %".to_owned(),
+        false => percent(share),
+    };
+    let said = |(share, label): &(f64, &str)| format!("{} ({label})", size(*share));
+    let (least, most) = (told.first()?, told.last()?);
+    let range = match told.len() {
+        1 => said(least),
+        _ => format!("{} to {}", said(least), said(most)),
+    };
+    Some(format!(
+        "Smallest difference from the baseline's throughput that four of five such runs would \
+         show, by row: {range}."
+    ))
 }
 
 /// What only a record tells in which it was looked at.
@@ -443,6 +304,10 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
         Flag::NotApplied => {
             "paced, but fewer than 95 % of the heartbeats were applied on all replicas by the time \
              the connection's next commit was to begin."
+        }
+        Flag::NotSettled => {
+            "latency still rose or fell when the warm-up had lasted five seconds: the window is of \
+             a queue that grows or a cache that fills, and a longer one would say something else."
         }
     }
 }

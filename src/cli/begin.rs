@@ -1,0 +1,150 @@
+//! Before a run: what it goes on with, how its rounds end, where it is kept, what is said of it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::analysis::sequential::{self, Sequential};
+use crate::error::{Mistake, Result};
+use crate::plan::{Plan, Schedule, estimate, forming};
+use crate::record::store::Record;
+use crate::run::Order;
+use crate::study::{Study, units};
+
+/// A record of a run that did not go through to its end.
+pub fn open_cut_short(path: &Path) -> Result<Record> {
+    let record = Record::open(path)?;
+    match record.finished {
+        false => Ok(record),
+        true => {
+            let given = path.display().to_string();
+            let allowed = "is whole: its run went through to its end";
+            Err(Mistake::new("command line", "--resume", &given, allowed).into())
+        }
+    }
+}
+
+/// One record is of one study, asked by one acklab.
+pub fn check_same(path: &Path, earlier: &Record, (study, plan): (&Study, &Plan)) -> Result<()> {
+    let header = &earlier.header;
+    let is_same = header.study == *study && header.cells.starts_with(&plan.cells);
+    let version = env!("CARGO_PKG_VERSION");
+    let allowed = match header.acklab_version == version {
+        true if is_same => return Ok(()),
+        true => format!(
+            "is of another study, or of other options: it was begun by `{}`",
+            header.command_line.join(" ")
+        ),
+        false => format!(
+            "was begun by acklab {}, and this is {version}: begin a new record",
+            header.acklab_version
+        ),
+    };
+    let given = path.display().to_string();
+    Err(Mistake::new("command line", "--resume", &given, &allowed).into())
+}
+
+/// Rounds that end by themselves if the study asks for that, else all of them.
+pub fn schedule<'p>(study: &'p Study, plan: &'p Plan) -> Box<dyn Schedule + 'p> {
+    match study.until.is_some() || study.budget.is_some() {
+        true => Box::new(Sequential::of(study, plan)),
+        false => Box::new(plan.schedule()),
+    }
+}
+
+/// A budget must hold one round.
+pub fn need_time(study: &Study, plan: &Plan) -> Result<()> {
+    let needed = sequential::least(study, plan);
+    let Some(budget) = study.budget.filter(|budget| *budget < needed) else {
+        return Ok(());
+    };
+    let minutes = |span: Duration| span.as_secs_f64() / 60.0;
+    let allowed = format!(
+        "forming the labs takes about {:.1} min and a round {:.1} min: give {:.0}min or more, or \
+         shorter windows",
+        minutes(forming(study)),
+        minutes(needed - forming(study)),
+        minutes(needed).ceil()
+    );
+    let given = units::show_compact(budget);
+    Err(Mistake::new("command line", "--budget", &given, &allowed).into())
+}
+
+pub fn announce(order: &Order) {
+    let Order {
+        study,
+        plan,
+        record,
+        earlier,
+        ..
+    } = order;
+    let minutes = |span: Duration| span.as_secs_f64() / 60.0;
+    let (cells, rounds, most) = (plan.cells.len(), study.rounds, estimate(study, plan));
+    let said = match (study.until, study.budget) {
+        (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),
+        (Some(_), None) => {
+            let least = sequential::until_first_look(study, plan);
+            let [first, most] = [least, most].map(minutes);
+            format!("4 to {rounds} rounds, about {first:.1} to {most:.1} min")
+        }
+        (_, Some(budget)) => format!(
+            "up to {rounds} rounds, about {:.1} min at most",
+            minutes(budget.min(most))
+        ),
+    };
+    eprintln!("{}: {cells} cells × {said}", study.title);
+    if let Some(earlier) = earlier {
+        eprintln!("goes on after {} measurements", earlier.measurements.len());
+    }
+    eprintln!("record: {}", record.display());
+}
+
+/// The path that was asked for, or a new one in this folder.
+pub fn record_path(asked: Option<&Path>, study: &str) -> Result<PathBuf> {
+    let path = match asked {
+        Some(path) => path.to_owned(),
+        None => PathBuf::from(format!(
+            "{}-{}.acklab",
+            crate::study::slug(study),
+            utc_stamp()
+        )),
+    };
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let wrong = |allowed: &str| {
+        let given = path.display().to_string();
+        Err(Mistake::new("command line", "--record", &given, allowed).into())
+    };
+    if path.exists() {
+        return wrong("a path where no file is yet: a record is never overwritten");
+    }
+    let folder = path
+        .parent()
+        .map(|folder| folder.canonicalize().unwrap_or(folder.to_owned()));
+    if folder.is_some_and(|folder| folder.starts_with("/run")) {
+        // The sandbox has a /run of its own, which ends with it.
+        return wrong("a path that is not below /run: the lab has a /run of its own");
+    }
+    Ok(path)
+}
+
+/// `20261121-081500`, in UTC.
+fn utc_stamp() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
+    // SAFETY: gmtime_r only writes to the value it is given.
+    let time = unsafe {
+        let mut time = std::mem::zeroed::<libc::tm>();
+        libc::gmtime_r(&seconds, &mut time);
+        time
+    };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        time.tm_year + 1900,
+        time.tm_mon + 1,
+        time.tm_mday,
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec
+    )
+}

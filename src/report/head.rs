@@ -1,0 +1,249 @@
+//! How a report begins: on what terms it was measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::numbers::{count, time, utc};
+use super::page::Block;
+use crate::analysis::Summary;
+use crate::analysis::summary::{CellSummary, LabSummary};
+use crate::record::Resumed;
+use crate::record::self_test::Part;
+use crate::study::units::{show, show_percent};
+
+/// Settings of the modes that belong to the terms.
+const SETTINGS: [&str; 3] = [TLS, APPLIERS, "binary_log"];
+const TLS: &str = "TLS";
+const APPLIERS: &str = "appliers";
+
+/// What precedes the tables.
+pub fn head(summary: &Summary) -> Vec<Block> {
+    let title = format!("acklab {}: {}", summary.study, summary.title);
+    let mut facts = vec![fact("run", run(summary))];
+    if !summary.finished {
+        facts.insert(0, fact("PARTIAL", partial(summary)));
+    }
+    facts.extend(summary.servers.iter().map(|server| {
+        let said = format!("{} {} ({})", server.name, server.version, server.source);
+        fact("server", said)
+    }));
+    facts.extend(endpoints(summary));
+    facts.push(fact("host", host(summary)));
+    facts.extend(
+        summary
+            .self_test
+            .as_deref()
+            .map(|parts| fact("self-test", self_test(parts))),
+    );
+    let (alike, unlike) = terms(summary);
+    facts.push(fact("alike", alike.join(", ")));
+    facts.extend(unlike.into_iter().map(|said| fact("not alike", said)));
+    facts.extend(labs(summary));
+    facts.extend(
+        summary
+            .remarks
+            .iter()
+            .map(|remark| fact("remark", remark.clone())),
+    );
+    facts.extend((summary.resumed.iter()).map(|one| fact("remark", went_on(summary, one))));
+    if summary.measurements_made_again > 0 {
+        facts.push(fact("remark", made_again(summary)));
+    }
+    vec![Block::Title(title), Block::Facts(facts)]
+}
+
+/// `driver 20 of 21 hold (2026-11-23 10:00), open-loop 6 of 6 (…)`
+fn self_test(parts: &[Part]) -> String {
+    let one = |part: &Part| {
+        let held = part.checks.iter().filter(|check| check.holds).count();
+        let short = if part.is_quick { "in short, " } else { "" };
+        let (name, all, at) = (&part.name, part.checks.len(), utc(part.started_unix_ms));
+        format!("{name} {held} of {all} hold ({short}{at})")
+    };
+    match parts.is_empty() {
+        true => "not run on this host: `acklab self-test` measures what is known".to_owned(),
+        false => parts.iter().map(one).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn went_on(summary: &Summary, resumed: &Resumed) -> String {
+    let measurements = count(resumed.measurements as u64, "measurement");
+    let at = utc(resumed.started_unix_ms);
+    let is_other =
+        resumed.host.cpu_model != summary.host.cpu_model || resumed.host.cpus != summary.host.cpus;
+    let where_to = if is_other { ", on another host" } else { "" };
+    format!("stopped after {measurements}, gone on with {at}{where_to}, on servers formed anew")
+}
+
+fn made_again(summary: &Summary) -> String {
+    let times = u64::from(summary.measurements_made_again);
+    let measurements = count(times, "void measurement");
+    format!("{measurements} (links delivered late) made again at once and left out")
+}
+
+fn fact(name: &str, said: String) -> (String, String) {
+    (name.to_owned(), said)
+}
+
+fn run(summary: &Summary) -> String {
+    let short = if summary.is_quick {
+        "short run (--quick), "
+    } else {
+        ""
+    };
+    format!(
+        "{short}{}, seed {}; each cell {} s warm-up, {} s measured; {}; acklab {}",
+        rounds(summary),
+        summary.seed,
+        summary.warmup_s,
+        summary.measure_s,
+        utc(summary.started_unix_ms),
+        summary.acklab_version
+    )
+}
+
+/// `4 rounds`, or where these end by themselves `8 of at most 16 rounds (until 5%)`.
+fn rounds(summary: &Summary) -> String {
+    let asked = count(summary.rounds_asked.into(), "round");
+    let until = summary
+        .until
+        .map(|share| format!("until {}", show_percent(share)));
+    let span = |s: f64| show(Duration::from_secs_f64(s));
+    let budget = summary.budget_s.map(|s| format!("in at most {}", span(s)));
+    let why: Vec<String> = until.into_iter().chain(budget).collect();
+    match why.is_empty() {
+        true => asked,
+        false => format!(
+            "{} of at most {asked} ({})",
+            summary.rounds_measured,
+            why.join(", ")
+        ),
+    }
+}
+
+fn partial(summary: &Summary) -> String {
+    let of = match ends_by_itself(summary) {
+        true => String::new(),
+        false => format!(" of {}", summary.measurements_asked),
+    };
+    let here = summary.measurements;
+    format!("the run did not go through to its end: {here}{of} measurements are here")
+}
+
+/// Whether it was open beforehand how many rounds there would be.
+fn ends_by_itself(summary: &Summary) -> bool {
+    summary.until.is_some() || summary.budget_s.is_some()
+}
+
+fn host(summary: &Summary) -> String {
+    let host = &summary.host;
+    let machine = format!(
+        "{}, {}, {:.1} GiB, kernel {}",
+        host.cpu_model,
+        count(host.cpus.into(), "CPU"),
+        host.memory_bytes as f64 / f64::from(1 << 30),
+        host.kernel
+    );
+    if !summary.endpoints.is_empty() {
+        return format!("{machine}; the client's: of the servers' nothing is known");
+    }
+    format!(
+        "{machine}; fsync {} and links' own round trip {} (medians)",
+        time(host.fsync_us_p50),
+        time(host.link_floor_us_p50)
+    )
+}
+
+/// Servers that somebody else runs: where they are, and what a lab would have set there.
+fn endpoints(summary: &Summary) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    for endpoint in &summary.endpoints {
+        let places = endpoint.places.join(", ");
+        let said = format!("{}: {places}; TLS {}", endpoint.label, endpoint.tls);
+        facts.push(fact("endpoint", said));
+        let advice = endpoint.advice.iter();
+        let advice = advice.map(|said| fact("advice", format!("{}: {said}", endpoint.label)));
+        facts.extend(advice);
+    }
+    facts
+}
+
+/// What all servers and modes share, and what they do not.
+fn terms(summary: &Summary) -> (Vec<String>, Vec<String>) {
+    let (mut alike, mut unlike) = (vec![], vec![]);
+    let settings = SETTINGS.map(|name| (name.to_owned(), by_setting(summary, name)));
+    let settings = settings.iter().map(|(name, values)| (name, values));
+    for (name, values) in settings.chain(&summary.terms) {
+        let mut each = values.iter();
+        match (each.next(), values.len()) {
+            (Some((value, _)), 1) => alike.push(format!("{name} {value}")),
+            (Some(_), _) => unlike.push(format!("{name} {}", by_value(values))),
+            (None, _) => {}
+        }
+    }
+    (alike, unlike)
+}
+
+fn by_value(values: &BTreeMap<String, Vec<String>>) -> String {
+    let said = |(value, places): (&String, &Vec<String>)| {
+        let value = if value.is_empty() { "none" } else { value };
+        format!("{value} ({})", places.join(", "))
+    };
+    let said: Vec<String> = values.iter().map(said).collect();
+    said.join("; ")
+}
+
+/// Value → labels of the modes that have it. A mode without replicas has no appliers.
+fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let has_it = |cell: &&CellSummary| name != APPLIERS || !cell.point.mode.has_one_server();
+    for cell in summary.cells.iter().filter(has_it) {
+        let of_study = if summary.tls { "on" } else { "off" };
+        let value = match name {
+            TLS => Some(cell.settings.get("tls").map_or(of_study, String::as_str)),
+            _ => cell.settings.get(name).map(String::as_str),
+        };
+        if let Some(value) = value {
+            let labels = values.entry(value.to_owned()).or_default();
+            if !labels.contains(&cell.label) {
+                labels.push(cell.label.clone());
+            }
+        }
+    }
+    values
+}
+
+fn labs(summary: &Summary) -> Vec<(String, String)> {
+    let ready = |(index, lab): (usize, &LabSummary)| {
+        let says_more = lab.modes != [&lab.family[..]];
+        let modes = match says_more && is_one_more(summary, index) {
+            true => format!(" ({})", lab.modes.join(", ")),
+            false => String::new(),
+        };
+        format!("{}{modes} {:.1} s", lab.family, lab.ready_s)
+    };
+    let labs: Vec<String> = summary.labs.iter().enumerate().map(ready).collect();
+    let overridden = summary.labs.iter().flat_map(|lab| &lab.overridden);
+    let overridden: BTreeSet<String> = overridden
+        .map(|o| format!("{}: yours {}, used {}", o.name, o.given, o.used))
+        .collect();
+    let mut facts = Vec::new();
+    if !labs.is_empty() {
+        facts.push(fact("ready after", labs.join(", ")));
+    }
+    facts.extend(overridden.into_iter().map(|said| fact("overridden", said)));
+    facts
+}
+
+/// Whether a lab before it is of the same kind, and has its name without the number: a reader
+/// wants to know which it is.
+fn is_one_more(summary: &Summary, index: usize) -> bool {
+    let kind = |lab: &LabSummary| {
+        let mut cells = summary.cells.iter();
+        let point = &cells.find(|cell| lab.modes.contains(&cell.label))?.point;
+        Some((&point.server, point.mode.family(), point.binary_log))
+    };
+    let own = kind(&summary.labs[index]);
+    let mut before = summary.labs[..index].iter();
+    own.is_some() && before.any(|lab| kind(lab) == own)
+}

@@ -1,0 +1,108 @@
+//! Does the driver measure what a server takes, lose nothing, and say when it is full itself?
+
+use std::time::Duration;
+
+use super::null_server::Service;
+use super::probe::{Load, Seen, Telling, drive, quantile_ms};
+use crate::error::Result;
+use crate::record::self_test::Check;
+
+/// How far the median may be from what the server took: one connection, and many.
+const MEDIAN_OFF_US: [f64; 2] = [20.0, 50.0];
+/// p99 may be off by this share, or by so much.
+const P99_OFF_SHARE: f64 = 0.02;
+const P99_OFF_US: f64 = 100.0;
+const MANY: u32 = 64;
+/// All connections together, so that neither driver nor server is busy.
+const STATEMENTS_PER_S: u32 = 1_000;
+const MOST: u32 = 2_000;
+/// A driver that uses more than this share of a core may be what is measured.
+pub const FULL: f64 = 0.8;
+
+/// At delays that the server keeps, and with as many connections as there can be.
+pub fn run(tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
+    let window = Duration::from_secs(if is_quick { 3 } else { 12 });
+    let mut checks = Vec::new();
+    let mut add = |check: Check| {
+        tell(&check);
+        checks.push(check);
+    };
+    for delay in [100, 1_000, 10_000].map(Duration::from_micros) {
+        for (connections, bound_us) in [1, MANY].into_iter().zip(MEDIAN_OFF_US) {
+            let seen = drive(&Load {
+                service: Service::After(delay),
+                connections,
+                rate_per_s: None,
+                pace: Some(Duration::from_secs(1) * connections / STATEMENTS_PER_S),
+                window,
+            })?;
+            let of = format!(
+                "{connections} connections, {} ms",
+                delay.as_secs_f64() * 1e3
+            );
+            add(median(&seen, &of, bound_us)?);
+            add(p99(&seen, &of)?);
+            add(counts(&seen, &of));
+        }
+    }
+    let seen = drive(&Load {
+        service: Service::After(Duration::from_millis(1)),
+        connections: MOST,
+        rate_per_s: None,
+        pace: Some(Duration::from_secs(1)),
+        window,
+    })?;
+    add(counts(&seen, &format!("{MOST} connections")));
+    let seen = drive(&Load {
+        service: Service::After(Duration::ZERO),
+        connections: MANY,
+        rate_per_s: None,
+        pace: None,
+        window: Duration::from_secs(3),
+    })?;
+    add(is_full(&seen));
+    Ok(checks)
+}
+
+fn median(seen: &Seen, of: &str, bound_us: f64) -> Result<Check> {
+    let got = quantile_ms(&seen.latency_us()?, 0.5)? * 1e3;
+    let took = quantile_ms(&seen.served_us()?, 0.5)? * 1e3;
+    Ok(Check {
+        what: format!("median, {of}"),
+        must_hold: format!("within {bound_us:.0} µs of what the server took"),
+        reached: format!("{:+.0} µs ({got:.0} for {took:.0})", got - took),
+        holds: (got - took).abs() <= bound_us,
+    })
+}
+
+fn p99(seen: &Seen, of: &str) -> Result<Check> {
+    let got = quantile_ms(&seen.latency_us()?, 0.99)? * 1e3;
+    let took = quantile_ms(&seen.served_us()?, 0.99)? * 1e3;
+    let bound_us = P99_OFF_US.max(P99_OFF_SHARE * took);
+    Ok(Check {
+        what: format!("p99, {of}"),
+        must_hold: "within 2 % or 100 µs of what the server took".to_owned(),
+        reached: format!("{:+.0} µs ({got:.0} for {took:.0})", got - took),
+        holds: (got - took).abs() <= bound_us,
+    })
+}
+
+fn counts(seen: &Seen, of: &str) -> Check {
+    let told = seen.whole.commits + seen.whole.unchanged;
+    let failed = seen.whole.errors.total() + seen.whole.unanswered;
+    Check {
+        what: format!("statements, {of}"),
+        must_hold: "as many answers told as the server gave".to_owned(),
+        reached: format!("{told} of {}, {failed} failed", seen.served.answered),
+        holds: told == seen.served.answered && failed == 0,
+    }
+}
+
+fn is_full(seen: &Seen) -> Check {
+    Check {
+        what: format!("{MANY} connections at a server that takes no time"),
+        must_hold: "the driver is seen to use more than 80 % of a core".to_owned(),
+        reached: format!("{:.0} %", seen.driver_share * 100.0),
+        holds: seen.driver_share > FULL,
+    }
+}

@@ -1,0 +1,33 @@
+//! What became of the parts on this host: one file in the cache, a part's last outcome each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, Tried};
+use crate::record::self_test::Part;
+
+fn file(cache: &Path) -> PathBuf {
+    cache.join("self-test.json")
+}
+
+/// The last outcome of each part that was run here. None if nothing can be read: it is run again.
+pub fn kept(cache: &Path) -> Vec<Part> {
+    let text = fs::read_to_string(file(cache)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Keeps a part's outcome in place of its last.
+///
+/// # Errors
+/// A breakdown if the file cannot be written.
+pub fn keep(cache: &Path, part: Part) -> Result<()> {
+    let mut all = kept(cache);
+    all.retain(|other| other.name != part.name);
+    all.push(part);
+    let what = || format!("keep the outcome in {}", file(cache).display());
+    let text = serde_json::to_string_pretty(&all).tried(what)?;
+    // Beside, and renamed: no half file is ever read.
+    let beside = file(cache).with_extension("new");
+    fs::write(&beside, text).tried(what)?;
+    fs::rename(&beside, file(cache)).tried(what)
+}
