@@ -17,15 +17,19 @@ pub struct Arrivals {
     /// Nothing becomes due after this.
     end: Option<Instant>,
     taken: u64,
-    /// How many had become due at the last look.
+    /// Where the last look ended: how many had become due, and when the next does. It is drawn from
+    /// a copy of the stream, so that each is looked at once, however many wait.
     seen: u64,
+    unseen: Option<(Draws, Instant)>,
 }
 
 /// What became due since the last look, and what of everything has not been begun yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Due {
     pub due: u64,
     pub backlog: u64,
+    /// Of those that became due since the last look, the times of those not begun.
+    pub waiting: Vec<Instant>,
 }
 
 impl Arrivals {
@@ -45,13 +49,16 @@ impl Arrivals {
             end: None,
             taken: 0,
             seen: 0,
+            unseen: None,
         })
     }
 
     /// The load begins: from now on transactions become due.
     pub fn begin(&mut self, now: Instant) {
         if self.next.is_none() {
-            self.next = Some(now + gap(&mut self.draws, self.mean_s));
+            let first = now + gap(&mut self.draws, self.mean_s);
+            self.next = Some(first);
+            self.unseen = Some((self.draws.clone(), first));
         }
     }
 
@@ -75,27 +82,23 @@ impl Arrivals {
 
     /// What became due since the last call.
     pub fn look(&mut self, now: Instant) -> Due {
-        let backlog = self.backlog(self.end.unwrap_or(now));
-        let all = self.taken + backlog;
-        let due = all - self.seen;
-        self.seen = all;
-        Due { due, backlog }
-    }
-
-    /// Since when each is due that no session has taken.
-    pub fn waiting(&self, now: Instant) -> impl Iterator<Item = Instant> {
-        self.untaken(self.end.unwrap_or(now))
-    }
-
-    fn backlog(&self, now: Instant) -> u64 {
-        self.untaken(now).count() as u64
-    }
-
-    /// Drawn from a copy of the stream, which goes on from where sessions have taken it to.
-    fn untaken(&self, now: Instant) -> impl Iterator<Item = Instant> {
-        let (mut draws, mean_s) = (self.draws.clone(), self.mean_s);
-        let after = move |due: &Instant| Some(*due + gap(&mut draws, mean_s));
-        std::iter::successors(self.next, after).take_while(move |due| *due <= now)
+        let until = self.end.unwrap_or(now);
+        let before = self.seen;
+        let mut waiting = Vec::new();
+        if let Some((draws, next)) = &mut self.unseen {
+            while *next <= until {
+                if self.seen >= self.taken {
+                    waiting.push(*next);
+                }
+                self.seen += 1;
+                *next += gap(draws, self.mean_s);
+            }
+        }
+        Due {
+            due: self.seen - before,
+            backlog: self.seen.saturating_sub(self.taken),
+            waiting,
+        }
     }
 }
 
@@ -193,9 +196,10 @@ mod tests {
         let first = late.look(after(begin, 8.0));
         let expected = prompt.iter().filter(|time| **time <= 8.0).count() as u64;
         assert_eq!((first.due, first.backlog), (expected, expected));
-        let waiting = late.waiting(after(begin, 8.0));
-        let waiting: Vec<f64> = waiting.map(|due| (due - begin).as_secs_f64()).collect();
+        let waiting = first.waiting.iter();
+        let waiting: Vec<f64> = waiting.map(|due| (*due - begin).as_secs_f64()).collect();
         assert_eq!(waiting, prompt[..expected as usize]);
+        assert_eq!(late.look(after(begin, 8.0)), Due { backlog: expected, ..Due::default() });
         let taken = std::iter::from_fn(|| late.take(after(begin, 10.0)));
         let times: Vec<f64> = taken.map(|due| (due - begin).as_secs_f64()).collect();
         assert_eq!(times, prompt);
@@ -215,6 +219,7 @@ mod tests {
         assert_eq!(arrivals.take(after(begin, 2.0)), None);
         let left = arrivals.look(after(begin, 2.0));
         assert!(left.due == left.backlog && left.due > 50, "{left:?}");
+        assert_eq!(left.waiting.len() as u64, left.due);
         let later = arrivals.look(after(begin, 5.0));
         assert_eq!((later.due, later.backlog), (0, left.backlog));
     }

@@ -157,26 +157,18 @@ impl Pool {
     /// Everything since the last mark; begins a new window.
     pub fn mark(&mut self) -> Snapshot {
         let now = Instant::now();
-        self.tell_unfinished(now);
+        let looked = self.shared.arrivals.as_mut().map(|all| all.look(now));
+        if let Some(looked) = &looked {
+            let begun = self.sessions.iter().filter_map(Session::under_way);
+            let all = begun.chain(looked.waiting.iter().copied());
+            all.for_each(|due| self.shared.tally.unfinished(now, due));
+        }
         let mut snapshot = self.shared.tally.snapshot(now);
         snapshot.unique_next = self.shared.script.source.unique_next();
-        if let Some(arrivals) = &mut self.shared.arrivals {
-            let due = arrivals.look(now);
-            (snapshot.due, snapshot.backlog) = (due.due, due.backlog);
+        if let Some(looked) = looked {
+            (snapshot.due, snapshot.backlog) = (looked.due, looked.backlog);
         }
         snapshot
-    }
-
-    /// Of what became due in the window, what has not ended.
-    fn tell_unfinished(&mut self, now: Instant) {
-        let Shared {
-            arrivals, tally, ..
-        } = &mut self.shared;
-        if let Some(arrivals) = arrivals {
-            let begun = self.sessions.iter().filter_map(Session::under_way);
-            let all = begun.chain(arrivals.waiting(now));
-            all.for_each(|due| tally.unfinished(now, due));
-        }
     }
 
     /// No new transactions from now on; sessions without one are closed.

@@ -287,7 +287,7 @@ fn cells_stand_in_table_order_under_readable_ids() {
 #[test]
 fn unequal_distances_have_ids_of_their_own() {
     let plan = plan(&built_in("compare-full"));
-    let id = "mysql-semisync-2-2/update_index/1c-paced10ms/a/b-near-2.15-ms-c-far-8-ms/flush0.5ms";
+    let id = "mysql-semisync-2-2/update_index/1c-paced10ms/a/b-near-2.15-ms-c-far-8-ms/flush0.5ms/for-2.1s";
     assert!(plan.cells.iter().any(|cell| cell.id == id), "{id}");
 }
 

@@ -1,11 +1,13 @@
 //! A driver at a server that does nothing but answer.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::null_server::{Request, Service, Told, address};
+use super::null_server::{ANSWER_BYTES, Request, Service, Told, address, login, statement};
 use crate::error::{Result, Tried, breakdown};
 use crate::lab::child::{Child, Manner};
 use crate::lab::node::pause;
@@ -19,6 +21,7 @@ use crate::study::{SysbenchLoad, Workload};
 pub type Telling<'t> = dyn FnMut(&Check) + 't;
 
 const TRIED: &str = "serve nothing";
+const GREETING_BYTES_MAX: usize = 256;
 /// Warm-up before each window.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -87,6 +90,39 @@ pub fn drive(load: &Load) -> Result<Seen> {
         served,
         driver_share,
     })
+}
+
+/// What a client sees that does nothing but ask and wait, so often, a pause before each: in µs, and
+/// what the server took of it.
+///
+/// # Errors
+/// A breakdown if the server cannot be started, or ends.
+pub fn bare_client(
+    service: Service,
+    (times, pause_before): (u32, Duration),
+) -> Result<(Histogram<u64>, Histogram<u64>)> {
+    let what = || "ask a server that does nothing".to_owned();
+    let mut server = start("null-server", "the null server")?;
+    server.ask::<Told>(TRIED, &Request::Serve(service))?;
+    let at: Told = server.ask(TRIED, &Request::Tell)?;
+    let mut stream = TcpStream::connect(address(&at)).tried(what)?;
+    stream.set_nodelay(true).tried(what)?;
+    let mut greeting = [0; GREETING_BYTES_MAX];
+    stream.read(&mut greeting).tried(what)?;
+    let mut answer = [0; ANSWER_BYTES];
+    stream.write_all(&login()).tried(what)?;
+    stream.read_exact(&mut answer).tried(what)?;
+    let mut seen_us = histogram::empty();
+    for _ in 0..times {
+        pause(pause_before)?;
+        let begun = Instant::now();
+        stream.write_all(&statement()).tried(what)?;
+        stream.read_exact(&mut answer).tried(what)?;
+        let us = begun.elapsed().as_micros() as u64;
+        seen_us.record(us.max(1)).tried(what)?;
+    }
+    let told: Told = server.ask(TRIED, &Request::Tell)?;
+    Ok((seen_us, histogram::decode(&told.took_us)?))
 }
 
 fn cpu_us(driver: &Driver) -> Result<f64> {

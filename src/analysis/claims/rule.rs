@@ -42,7 +42,8 @@ fn bound(points: Points, part: &Part) -> Outcome {
         };
         let cases = one.cases();
         let is_measured = cases.iter().any(|case| !case.figures.is_empty());
-        let rank = match cases.iter().all(|case| case.notes.is_empty()) {
+        let alone = one.cases_alone();
+        let rank = match alone.iter().all(|case| case.notes.is_empty()) {
             true if is_measured => 0,
             _ if is_measured => 1,
             _ if one.needs().is_none() => 2,
