@@ -30,7 +30,10 @@ const IMPORTS: [(&str, &[&str]); 11] = [
         "run",
         &["study", "plan", "record", "lab", "load", "observe"],
     ),
-    ("self_test", &["study", "record", "lab", "load", "observe"]),
+    (
+        "self_test",
+        &["study", "record", "lab", "load", "observe", "analysis"],
+    ),
     ("analysis", &["study", "plan", "record"]),
     ("report", &["study", "record", "analysis"]),
 ];

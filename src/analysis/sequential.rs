@@ -16,9 +16,9 @@ use crate::study::Study;
 /// The rounds of a plan, up to where they end.
 ///
 /// A cell is measured until its main figure is narrow: its ratio to the baseline's, paired by
-/// round, of throughput or, where it is paced, of the median latency; the figure itself where it is held
-/// against nothing. A baseline goes on as long as one of those that are held against it, and is
-/// measured √n times a round where n modes are: each ratio has its noise in it.
+/// round, of throughput or, where it is paced, of the median latency; the figure itself where it is
+/// held against nothing. A baseline goes on as long as one of those that are held against it, and
+/// is measured √n times a round where n modes are: each ratio has its noise in it.
 pub struct Sequential<'p> {
     study: &'p Study,
     plan: &'p Plan,

@@ -13,7 +13,7 @@ use super::unknown_variable::Given;
 use crate::analysis;
 use crate::analysis::beside::put_beside;
 use crate::analysis::summary::Anatomy;
-use crate::error::{Error, Mistake, Result};
+use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Schedule, labs, plan};
@@ -211,6 +211,39 @@ pub fn run(
         eprintln!("to go on: the same words, with --resume {record} in place of --record");
     }
     Ok(code)
+}
+
+/// Runs a study of ours by its text, on servers of its own; its record stays in this folder.
+pub fn run_text(name: &str, text: &str, words: &[String]) -> Result<Record> {
+    need_root("self-test")?;
+    need_tun("self-test")?;
+    let (cache, catalogue) = (Cache::of_user()?, Catalogue::builtin());
+    let no_file = |_: &str| Err("no file belongs to it".to_owned());
+    let read = || {
+        let servers = capabilities(&cache, &catalogue)?;
+        written::parse(text, &format!("{name}.toml"), &servers, &no_file)
+    };
+    fetch_missing(&read()?, &cache, &catalogue)?;
+    let study = read()?;
+    let order = Order {
+        plan: plan(&study),
+        study_text: text.to_owned(),
+        command_line: words.to_vec(),
+        record: record_path(None, name)?,
+        study,
+        earlier: None,
+        self_test: self_test::kept(&cache.path),
+    };
+    announce(&order);
+    let code = run_in_sandbox((&order, &mut order.plan.schedule()), &cache, |error| error)?;
+    match code {
+        0 => Record::open(&order.record),
+        INTERRUPTED => Err(Error::Interrupted),
+        _ => Err(breakdown(
+            "run a study of the self-test",
+            "it ended early: see above",
+        )),
+    }
 }
 
 /// Runs an order on servers of its own; the exit code. What ended it early is told as `explain`

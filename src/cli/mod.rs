@@ -206,7 +206,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             action: Some(ServersAction::Add { file, name }),
         } => servers::add(&file, &name),
         Verb::Check => check::check(),
-        Verb::SelfTest { parts, quick } => self_test::run(&parts, quick),
+        Verb::SelfTest { parts, quick } => self_test::run(&parts, quick, words),
         Verb::Up(options) => detached::up(&options),
         Verb::Exec { node, command } => detached::exec(&node, &command),
         Verb::Sql { node, sql } => detached::sql(&node, &sql),

@@ -1,17 +1,18 @@
 //! `self-test`: what is known beforehand, measured.
 
+use super::measure::run_text;
 use super::progress::minutes_and_seconds;
 use crate::error::{Mistake, Result};
 use crate::lab::sandbox::hear_requests_to_stop;
 use crate::lab::servers::Cache;
 use crate::record::self_test::Check;
-use crate::self_test::{KINDS, Kind, keep, run as run_part};
+use crate::self_test::{KINDS, Kind, Parts, keep, run as run_part};
 
 /// Exit code where a check did not reach its figure.
 const MISSED: u8 = 1;
 
 /// Runs these parts, or all, and keeps what came of them for the records made on this host.
-pub fn run(names: &[String], is_quick: bool) -> Result<u8> {
+pub fn run(names: &[String], is_quick: bool, words: &[String]) -> Result<u8> {
     let kinds = chosen(names)?;
     let cache = Cache::of_user()?;
     hear_requests_to_stop();
@@ -19,7 +20,12 @@ pub fn run(names: &[String], is_quick: bool) -> Result<u8> {
     for kind in kinds {
         let takes = minutes_and_seconds(kind.takes[usize::from(!is_quick)]);
         println!("{}: {}? (about {takes})", kind.name, kind.title);
-        let part = run_part(kind, is_quick, &mut |check| println!("{}", line(check)))?;
+        let mut run_study = |name: &str, text: &str| run_text(name, text, words);
+        let mut parts = Parts {
+            run_study: &mut run_study,
+        };
+        let tell = &mut |check: &Check| println!("{}", line(check));
+        let part = run_part(kind, is_quick, &mut parts, tell)?;
         held += part.checks.iter().filter(|check| check.holds).count();
         all += part.checks.len();
         keep(&cache.path, part)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::null_server::Service;
-use super::probe::{Load, Seen, Telling, bare_client, drive, quantile_ms};
+use super::probe::{Load, Parts, Seen, Telling, bare_client, drive, quantile_ms};
 use crate::error::Result;
 use crate::record::self_test::Check;
 
@@ -20,7 +20,7 @@ const MOST: u32 = 2_000;
 pub const FULL: f64 = 0.8;
 
 /// At delays that the server keeps, and with as many connections as there can be.
-pub fn run(tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
+pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
     let window = Duration::from_secs(if is_quick { 3 } else { 12 });
     let mut checks = Vec::new();
     let mut add = |check: Check| {

@@ -9,6 +9,7 @@ mod kept;
 pub mod null_server;
 mod open_loop;
 mod probe;
+mod same;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,7 @@ use crate::error::Result;
 use crate::record::self_test::{Check, Part};
 
 pub use kept::{keep, kept};
+pub use probe::Parts;
 use probe::Telling;
 
 /// One part of the self-test.
@@ -25,11 +27,17 @@ pub struct Kind {
     pub title: &'static str,
     /// How long it takes, in short and whole.
     pub takes: [Duration; 2],
-    run: fn(&mut Telling, bool) -> Result<Vec<Check>>,
+    run: fn(&mut Parts, &mut Telling, bool) -> Result<Vec<Check>>,
 }
 
 /// All parts, in the order in which they run.
-pub const KINDS: [Kind; 2] = [
+pub const KINDS: [Kind; 3] = [
+    Kind {
+        name: "same",
+        title: "how often does a mode seem to differ from itself",
+        takes: [Duration::from_secs(110), Duration::from_secs(1_300)],
+        run: same::run,
+    },
     Kind {
         name: "driver",
         title: "does the driver measure what a server takes",
@@ -50,9 +58,9 @@ pub const KINDS: [Kind; 2] = [
 /// A breakdown if something of it cannot be started; [`Error::Interrupted`].
 ///
 /// [`Error::Interrupted`]: crate::error::Error::Interrupted
-pub fn run(kind: &Kind, is_quick: bool, tell: &mut Telling) -> Result<Part> {
+pub fn run(kind: &Kind, is_quick: bool, parts: &mut Parts, tell: &mut Telling) -> Result<Part> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let checks = (kind.run)(tell, is_quick)?;
+    let checks = (kind.run)(parts, tell, is_quick)?;
     Ok(Part {
         name: kind.name.to_owned(),
         started_unix_ms: since.map_or(0, |since| since.as_millis() as u64),

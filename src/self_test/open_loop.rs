@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::null_server::Service;
-use super::probe::{Load, Telling, drive, quantile_ms};
+use super::probe::{Load, Parts, Telling, drive, quantile_ms};
 use crate::error::Result;
 use crate::record::self_test::Check;
 
@@ -20,7 +20,7 @@ const SERVICE: Duration = Duration::from_millis(1);
 const LOAD: f64 = 0.7;
 
 /// A stall, a queue, and the account of what became due in both.
-pub fn run(tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
+pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
     let (stalls, queue_s) = if is_quick { (2, 40) } else { (10, 120) };
     let mut checks = Vec::new();
     let mut add = |check: Check| {

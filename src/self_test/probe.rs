@@ -15,10 +15,17 @@ use crate::load::{Driver, Job, Snapshot, merge};
 use crate::observe::cpu::process_cpu_us;
 use crate::record::histogram;
 use crate::record::self_test::Check;
+use crate::record::store::Record;
 use crate::study::{SysbenchLoad, Workload};
 
 /// Whoever listens to what comes out, check by check.
 pub type Telling<'t> = dyn FnMut(&Check) + 't;
+
+/// What a part may use.
+pub struct Parts<'p> {
+    /// Runs a study by its name and text on real servers.
+    pub run_study: &'p mut dyn FnMut(&str, &str) -> Result<Record>,
+}
 
 const TRIED: &str = "serve nothing";
 const GREETING_BYTES_MAX: usize = 256;

@@ -233,7 +233,10 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     let mut cells = examples::group_replication();
     assert_eq!(verdicts("group-replication-2017", &cells), [holds; 6]);
     cells.retain(|cell| cell.server != "mysql-5.7");
-    assert_eq!(verdicts("group-replication-2017", &cells)[1], lacks);
+    // Without that server it is judged by a load whose commits keep their order.
+    assert_eq!(verdicts("group-replication-2017", &cells), [holds; 6]);
+    cells.retain(|cell| cell.workload != "by commit order");
+    assert_ne!(verdicts("group-replication-2017", &cells)[1], holds);
     let clouds = verdicts("clouds-2015", &examples::clouds());
     assert_eq!(clouds[..5], [holds, holds, holds, open, holds]);
     assert_eq!(clouds[5..9], [lacks; 4]);
