@@ -58,7 +58,7 @@ fn catch_up_s(measurement: &Measurement) -> Option<f64> {
 /// In how many rounds a replica was waited for in vain once the load had ended; `None` if in none.
 pub fn given_up(cell: &CellSummary) -> Option<String> {
     let rounds = cell.lag_ms.iter().map(|lag| lag.not_caught_up).max()?;
-    let of = cell.rounds;
+    let of = cell.measurements.max(cell.rounds);
     (rounds > 0)
         .then(|| format!("not caught up within {CATCH_UP_LIMIT_S} s in {rounds} of {of} rounds"))
 }

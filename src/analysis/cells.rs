@@ -62,6 +62,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
     CellSummary {
         rounds: numbers(&rounds.sound),
+        measurements: rounds.sound.len() as u32,
         rounds_void: numbers(&rounds.all) - numbers(&rounds.sound),
         with_void: void::with_void((&rounds.all, rounds.per), &by_round, latency, risk),
         rtt_us_got: rounds.median_of(mean_rtt_us),
@@ -82,7 +83,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         added_us: over_rounds(&by_round.added_us, Noise::Adds, risk),
         ratio,
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
-        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record.header.study.until)),
+        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record, index)),
         smallest_shown: ratio.and_then(smallest_shown),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(&rounds)),
         cpu_ratio: over(&by_round.cpu_ratio),
@@ -125,13 +126,12 @@ fn cell(record: &Record, index: usize) -> CellSummary {
 fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     // Of replicas that somebody else runs nobody has seen whether they count what they apply.
     let is_ours = record.header.endpoints.is_empty();
-    let base = Rounds::of_baseline(record, index);
-    let base = base.as_ref();
     let applied_per_s = |m: &Measurement| applied::per_s(m, rounds.per, rounds.warmup_s);
     let throughput_per_s = rounds.by_round(|m| throughput(m, rounds.per));
     let p50_us = rounds.by_round(|m| latency(&[m]).p50);
     let over = |own: f64, base: f64| (base > 0.0).then(|| own / base);
     let less = |own: f64, base: f64| Some(own - base);
+    let cpu_sums = rounds.by_round(|m| contention::cpu_sum(m, rounds.per));
     let p50 = |m: &Measurement, _| latency(&[m]).p50;
     ByRound {
         applied_per_s: rounds.by_round(|m| applied_per_s(m).filter(|_| is_ours)),
@@ -139,7 +139,7 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
         ratio: paired(record, index, &throughput_per_s, (throughput, over)),
-        cpu_ratio: base.map_or_else(BTreeMap::new, |base| rounds.cpu_ratio(base)),
+        cpu_ratio: paired(record, index, &cpu_sums, (contention::cpu_sum, over)),
         added_us: paired(record, index, &p50_us, (p50, less)),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
         p95_us: rounds.by_round(|m| latency(&[m]).p95),
@@ -160,8 +160,12 @@ fn numbers(measurements: &[&Measurement]) -> u32 {
     rounds.len() as u32
 }
 
-/// Whether a ratio lies within that share of 1, with all of its interval.
-fn is_alike(ratio: &Estimate, within: Option<f64>) -> bool {
+/// Whether a ratio lies within the share of 1 that was asked for, with all of its interval. At a
+/// pace or an offered rate throughput says nothing of the mode.
+fn is_alike(ratio: &Estimate, record: &Record, index: usize) -> bool {
+    let cell = &record.header.cells[index];
+    let is_given = cell.pace.is_some() || cell.rate_per_s.is_some();
+    let within = record.header.study.until.filter(|_| !is_given);
     let ends = within.zip(ratio.low.zip(ratio.high));
     ends.is_some_and(|(share, (low, high))| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
 }
@@ -231,10 +235,6 @@ impl<'a> Rounds<'a> {
         let Header { study, cells, .. } = &record.header;
         let base = baseline_of(study, cells, index)?;
         Some(Rounds::of(record, base))
-    }
-
-    fn cpu_ratio(&self, base: &Rounds) -> BTreeMap<u32, f64> {
-        contention::cpu_ratio((&self.sound, self.per), (&base.sound, base.per))
     }
 
     fn steady(&self, measurement: &Measurement) -> Vec<(u32, f64)> {

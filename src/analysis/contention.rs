@@ -1,7 +1,5 @@
 //! Who waited for a CPU, and how long: the share of run delay in run time and run delay together.
 
-use std::collections::BTreeMap;
-
 use super::interval::median;
 use super::rates::per_commit;
 use super::summary::{Contention, Per};
@@ -78,19 +76,6 @@ pub fn cpu_sum(measurement: &Measurement, per: Per) -> Option<f64> {
     let replicas_us: f64 = cpu.replicas_us.values().sum();
     let rest_us = cpu.client_us + cpu.front_us.unwrap_or(0.0) + links_us + disks_us;
     per_commit(measurement, per, cpu.writer_us? + replicas_us + rest_us)
-}
-
-/// The CPU sum of each round over that of the baseline in the same round.
-pub fn cpu_ratio(
-    (row, per): (&[&Measurement], Per),
-    (base, base_per): (&[&Measurement], Per),
-) -> BTreeMap<u32, f64> {
-    let below = |round| {
-        let base = base.iter().find(|m| m.round == round)?;
-        cpu_sum(base, base_per).filter(|sum| *sum > 0.0)
-    };
-    let of_round = |m: &&Measurement| Some((m.round, cpu_sum(m, per)? / below(m.round)?));
-    row.iter().filter_map(of_round).collect()
 }
 
 /// The part of all CPU time that links and disks took, which are emulated.
@@ -191,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_sums_hold_all_accounts_and_are_paired_by_round() {
+    fn cpu_sums_hold_all_accounts() {
         let with_cpu = |round, writer_us| Measurement {
             round,
             cpu: CpuUsed {
@@ -209,12 +194,7 @@ mod tests {
             }],
             ..example()
         };
-        let base = [with_cpu(0, 700.0), with_cpu(1, 200.0)];
-        let row = [with_cpu(1, 700.0), with_cpu(2, 700.0)];
-        assert_eq!(cpu_sum(&base[0], Per::Commit), Some(10.0));
-        let (base, row): (Vec<_>, Vec<_>) = (base.iter().collect(), row.iter().collect());
-        let ratios = cpu_ratio((&row, Per::Commit), (&base, Per::Commit));
-        assert_eq!(ratios, [(1, 2.0)].into());
+        assert_eq!(cpu_sum(&with_cpu(0, 700.0), Per::Commit), Some(10.0));
         let mut old = with_cpu(0, 700.0);
         old.scheduled.clear();
         assert_eq!(cpu_sum(&old, Per::Commit), None);

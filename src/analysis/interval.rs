@@ -143,6 +143,11 @@ fn around_median(values: &[f64], risk: Risk) -> Option<Estimate> {
     })
 }
 
+/// The interval of the mean of `values`; `None` of fewer than two.
+pub fn student(values: &[f64], risk: Risk) -> Option<(f64, f64)> {
+    (values.len() > 1).then(|| by_student(values, risk))
+}
+
 fn by_student(values: &[f64], risk: Risk) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

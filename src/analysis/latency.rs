@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::interval::{Noise, Risk, estimate};
+use hdrhistogram::Histogram;
+
+use super::interval::{Risk, student};
 use super::summary::{AtLeast, Estimate, Percentiles};
 use crate::record::{Measurement, histogram};
 
@@ -12,62 +14,190 @@ pub const BEYOND: f64 = 10.0;
 /// more than this.
 const MORE: f64 = 1.01;
 
+/// Transactions of some measurements; those that had not ended count with what they had taken.
+struct Pool {
+    all_us: Histogram<u64>,
+    ended_us: Histogram<u64>,
+}
+
+impl Pool {
+    fn of(measurements: &[&Measurement]) -> Pool {
+        let mut pool = Pool {
+            all_us: histogram::empty(),
+            ended_us: histogram::empty(),
+        };
+        for measurement in measurements {
+            let both = [
+                (&mut pool.all_us, histogram::checked_at_least(measurement)),
+                (
+                    &mut pool.ended_us,
+                    histogram::checked(&measurement.latency_us),
+                ),
+            ];
+            for (sum, one) in both {
+                sum.add(&one).expect("a growing histogram takes any value");
+            }
+        }
+        pool
+    }
+
+    fn at(&self, share: f64) -> f64 {
+        let value = self.all_us.value_at_quantile(share);
+        self.all_us.median_equivalent(value) as f64
+    }
+
+    /// `None` with too few samples beyond it.
+    fn percentile(&self, share: f64) -> Option<f64> {
+        let is_backed = self.all_us.len() as f64 * (1.0 - share) >= BEYOND - 1e-6;
+        is_backed.then(|| self.at(share))
+    }
+
+    /// Whether a percentile would be higher if those that have not ended took for ever.
+    fn may_be_more(&self, share: f64) -> bool {
+        let (samples, ended) = (self.all_us.len() as f64, self.ended_us.len() as f64);
+        let rank = share * samples;
+        let at_most = || self.ended_us.value_at_quantile(rank / ended) as f64;
+        ended < samples && (rank > ended || at_most() > self.at(share) * MORE)
+    }
+}
+
 /// Of all rounds together.
 pub fn latency(measurements: &[&Measurement]) -> Percentiles {
-    let mut pooled = histogram::empty();
-    let mut unfinished = 0;
-    for measurement in measurements {
-        let one = histogram::checked_at_least(measurement);
-        unfinished += one.len() - histogram::checked(&measurement.latency_us).len();
-        pooled
-            .add(&one)
-            .expect("a growing histogram takes any value");
-    }
-    let samples = pooled.len();
-    let at = |share: f64| pooled.median_equivalent(pooled.value_at_quantile(share)) as f64;
-    let percentile = |share: f64| {
-        let is_backed = samples as f64 * (1.0 - share) >= BEYOND - 1e-6;
-        is_backed.then(|| at(share))
-    };
-    // If those that have not ended took for ever, so much more of what has ended would lie below.
-    let may_be_more = |share: f64| {
-        let above = (share + unfinished as f64 / samples.max(1) as f64).min(1.0);
-        unfinished > 0 && at(above) > at(share) * MORE
-    };
+    let pool = Pool::of(measurements);
+    let samples = pool.all_us.len();
     Percentiles {
-        p50: percentile(0.5),
-        p95: percentile(0.95),
-        p99: percentile(0.99),
-        p999: percentile(0.999),
-        max: (samples > 0).then(|| pooled.max() as f64),
+        p50: pool.percentile(0.5),
+        p95: pool.percentile(0.95),
+        p99: pool.percentile(0.99),
+        p999: pool.percentile(0.999),
+        max: (samples > 0).then(|| pool.all_us.max() as f64),
         samples,
-        unfinished,
+        unfinished: samples - pool.ended_us.len(),
         at_least: AtLeast {
-            p50: may_be_more(0.5),
-            p95: may_be_more(0.95),
-            p99: may_be_more(0.99),
+            p50: pool.may_be_more(0.5),
+            p95: pool.may_be_more(0.95),
+            p99: pool.may_be_more(0.99),
         },
     }
 }
 
-/// The 99th percentile of all rounds together, with an interval by leaving out each round in turn
-/// (a grouped jackknife: Efron and Tibshirani, "An Introduction to the Bootstrap", section 11.5).
-/// On logarithms: latencies are ratios of each other.
+/// The 99th percentile of all rounds together, with an interval: the share of each round that lies
+/// above it scatters from round to round, and so the percentile may be that of any share which is
+/// as likely (Woodruff, 1952, "Confidence intervals for medians and other position measures"). Too
+/// few samples have no upper end, and so no interval.
 pub fn p99(measurements: &[&Measurement], risk: Risk) -> Option<Estimate> {
-    let whole = latency(measurements).p99?;
-    let rounds: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
-    let count = rounds.len() as f64;
-    let without = |round: &u32| {
-        let others = measurements.iter().filter(|m| m.round != *round);
-        latency(&others.copied().collect::<Vec<_>>()).p99
+    let numbers: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
+    let of_round = |number: &u32| {
+        let own = measurements.iter().filter(|m| m.round == *number);
+        Pool::of(&own.copied().collect::<Vec<_>>()).all_us
     };
-    let pseudo = |round: &u32| Some(count * whole.ln() - (count - 1.0) * without(round)?.ln());
-    let values: Option<Vec<f64>> = rounds.iter().map(pseudo).collect();
-    let around = values.and_then(|values| estimate(&values, Noise::Adds, risk));
-    let alone = Estimate::without_interval(whole);
-    Some(around.map_or(alone, |around| Estimate {
-        median: whole,
-        low: around.low.map(|low| low.exp().min(whole)),
-        high: around.high.map(|high| high.exp().max(whole)),
-    }))
+    p99_of(&numbers.iter().map(of_round).collect::<Vec<_>>(), risk)
+}
+
+fn p99_of(rounds: &[Histogram<u64>], risk: Risk) -> Option<Estimate> {
+    const SHARE: f64 = 0.99;
+    let mut all = histogram::empty();
+    for round in rounds {
+        all.add(round).ok()?;
+    }
+    if (all.len() as f64) * (1.0 - SHARE) < BEYOND - 1e-6 {
+        return None;
+    }
+    let at = |share: f64| all.median_equivalent(all.value_at_quantile(share)) as f64;
+    let bound = all.lowest_equivalent(all.value_at_quantile(SHARE));
+    let below = |round: &Histogram<u64>| round.quantile_below(bound.saturating_sub(1));
+    let shares: Vec<f64> = rounds.iter().map(below).collect();
+    let half = student(&shares, risk).map(|(low, high)| (high - low) / 2.0);
+    let ends = half.filter(|half| SHARE + half < 1.0);
+    Some(Estimate {
+        median: at(SHARE),
+        low: ends.map(|half| at(SHARE - half)),
+        high: ends.map(|half| at(SHARE + half)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram<u64> {
+        let mut all = histogram::empty();
+        for value in values {
+            all.record(*value).unwrap();
+        }
+        all
+    }
+
+    fn measured(ended: &[u64], unfinished: &[u64]) -> Measurement {
+        Measurement {
+            latency_us: histogram::encode(&of(ended)),
+            unfinished_us: (!unfinished.is_empty()).then(|| histogram::encode(&of(unfinished))),
+            ..Measurement::default()
+        }
+    }
+
+    #[test]
+    fn a_percentile_among_the_unfinished_is_a_lower_bound() {
+        // 970 end in 1 ms, 30 hang from the first moments of the window on.
+        let hanging = measured(&[1_000; 970], &[9_970_000; 30]);
+        let found = latency(&[&hanging]);
+        assert_eq!((found.samples, found.unfinished), (1_000, 30));
+        assert_eq!((found.at_least.p50, found.at_least.p95), (false, false));
+        assert!(found.at_least.p99 && found.p99 > Some(9e6));
+        // A few that are under way at the end change nothing.
+        let ended: Vec<u64> = (1..=9_990).collect();
+        let few = latency(&[&measured(&ended, &[300; 10])]);
+        assert_eq!(few.at_least, AtLeast::default());
+        // Two hundred of them might raise the 99th.
+        let many = latency(&[&measured(&ended, &[300; 200])]);
+        assert!(many.at_least.p99);
+    }
+
+    #[test]
+    fn one_bad_round_of_many_leaves_no_interval() {
+        let mut rounds = vec![of(&[5_000; 1_000]); 9];
+        rounds.push(of(&[[5_000; 800].as_slice(), &[50_000; 200]].concat()));
+        let found = p99_of(&rounds, Risk::ONE_LOOK).unwrap();
+        assert!(found.median > 49_000.0, "{found:?}");
+        assert_eq!((found.low, found.high), (None, None));
+        assert_eq!(p99_of(&rounds[..1], Risk::ONE_LOOK).unwrap().low, None);
+        assert_eq!(p99_of(&[of(&[5_000; 900])], Risk::ONE_LOOK), None);
+    }
+
+    /// Exponential latencies of a mean that strays by a tenth from round to round.
+    #[test]
+    fn the_interval_holds_the_true_percentile() {
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        let mut even = move || -> f64 { random.random_range(f64::MIN_POSITIVE..1.0) };
+        let mut round = |samples: usize| {
+            let stray: f64 = (0..12).map(|_| even()).sum::<f64>() - 6.0;
+            let mean_us = 1_000.0 * (0.1 * stray).exp();
+            let values: Vec<u64> = (0..samples)
+                .map(|_| (-even().ln() * mean_us) as u64 + 1)
+                .collect();
+            of(&values)
+        };
+        let truth = {
+            let many: Vec<Histogram<u64>> = (0..400).map(|_| round(500)).collect();
+            p99_of(&many, Risk::ONE_LOOK).unwrap().median
+        };
+        for rounds in [4, 6, 12] {
+            let found = (0..400).filter_map(|_| {
+                let rounds: Vec<Histogram<u64>> = (0..rounds).map(|_| round(2_000)).collect();
+                let found = p99_of(&rounds, Risk::ONE_LOOK).unwrap();
+                found.excludes(truth)
+            });
+            let found: Vec<bool> = found.collect();
+            let held = found.iter().filter(|excludes| !**excludes).count();
+            let share = held as f64 / found.len() as f64;
+            println!("{rounds} rounds: {share:.3} of {}", found.len());
+            assert!(
+                share >= 0.90 && found.len() > 200,
+                "{rounds} rounds: {share}"
+            );
+        }
+    }
 }

@@ -16,9 +16,9 @@ use crate::study::Study;
 /// The rounds of a plan, up to where they end.
 ///
 /// A cell is measured until its main figure is narrow: its ratio to the baseline's, paired by
-/// round, of throughput or, where it is paced, of the median latency; the figure itself where it is
-/// held against nothing. A baseline goes on as long as one of those that are held against it, and
-/// is measured √n times a round where n modes are: each ratio has its noise in it.
+/// round, of throughput or, where it is paced or offered a rate, of the median latency; the figure
+/// itself where it is held against nothing. A baseline goes on as long as one of those that are
+/// held against it, and is measured √n times a round where n modes are: each ratio has its noise.
 pub struct Sequential<'p> {
     study: &'p Study,
     plan: &'p Plan,
@@ -34,6 +34,11 @@ pub fn least(study: &Study, plan: &Plan) -> Duration {
 /// What a run takes at least that ends when figures are narrow.
 pub fn until_first_look(study: &Study, plan: &Plan) -> Duration {
     up_to(study, plan, LOOKS[0])
+}
+
+/// What it takes with all of its rounds.
+pub fn most(study: &Study, plan: &Plan) -> Duration {
+    up_to(study, plan, study.rounds)
 }
 
 fn up_to(study: &Study, plan: &Plan, rounds: u32) -> Duration {
@@ -56,7 +61,7 @@ impl Schedule for Sequential<'_> {
             let done = so_far.get(..turns.len());
             if self.study.until.is_some() && LOOKS.contains(&(round - 1)) {
                 let Some(done) = done else { break };
-                open.retain(|cell| !self.is_narrow(*cell, done));
+                open.retain(|cell| self.is_open(*cell, done));
             }
             let next = self.round(round, &open);
             let is_begun = so_far.len() > turns.len();
@@ -90,13 +95,9 @@ impl<'p> Sequential<'p> {
     /// The turns of a round in which these cells are still measured, and those that they are held
     /// against.
     fn round(&self, round: u32, open: &BTreeSet<usize>) -> Vec<Turn> {
-        let is_base = |cell: &usize| self.bases.contains(&Some(*cell));
         let held = open.iter().filter_map(|cell| self.bases[*cell]);
         let held: BTreeSet<usize> = held.collect();
-        let is_asked = |cell: &&usize| match is_base(cell) {
-            true => held.contains(cell),
-            false => open.contains(cell),
-        };
+        let is_asked = |cell: &&usize| open.contains(cell) || held.contains(cell);
         let Some(planned) = self.plan.rounds.get(round as usize - 1) else {
             return vec![];
         };
@@ -134,17 +135,11 @@ impl<'p> Sequential<'p> {
         with_times.filter(|(_, times)| *times > 1).collect()
     }
 
-    /// Whether a cell's main figure is as narrow as was asked, or that of none that is held against
-    /// it is not.
-    fn is_narrow(&self, cell: usize, so_far: &[Outcome]) -> bool {
-        let held = (0..self.bases.len()).filter(|other| self.bases[*other] == Some(cell));
-        let held: Vec<usize> = held.collect();
-        let all_narrow =
-            |cells: &[usize]| cells.iter().all(|one| self.is_figure_narrow(*one, so_far));
-        match held.is_empty() {
-            true => all_narrow(&[cell]),
-            false => all_narrow(&held),
-        }
+    /// Whether a cell's own main figure is not known well enough yet. One that is held against
+    /// nothing, while others are against it, has none: it goes on as long as one of these.
+    fn is_open(&self, cell: usize, so_far: &[Outcome]) -> bool {
+        let is_foot = self.bases[cell].is_none() && self.bases.contains(&Some(cell));
+        !is_foot && !self.is_figure_narrow(cell, so_far)
     }
 
     fn is_figure_narrow(&self, cell: usize, so_far: &[Outcome]) -> bool {
@@ -168,13 +163,16 @@ impl<'p> Sequential<'p> {
         estimate(&values, Noise::Multiplies, Risk::of(self.study))
     }
 
-    /// Throughput of a cell, or its median latency where it is paced, in each round.
+    /// Throughput of a cell in each round; its median latency where it is paced or offered a rate,
+    /// which decide its throughput.
     fn by_round(&self, cell: usize, so_far: &[Outcome]) -> BTreeMap<u32, f64> {
-        let Cell { pace, workload, .. } = &self.plan.cells[cell];
-        let figure = |outcome: &Outcome| match (pace, terms::per(workload)) {
-            (Some(_), _) => outcome.latency_us_p50.map(|us| us as f64),
-            (None, Per::Commit) => Some(outcome.commits_per_s),
-            (None, Per::Transaction) => Some(outcome.transactions_per_s),
+        let cell_of = &self.plan.cells[cell];
+        let is_given = cell_of.pace.is_some() || cell_of.rate_per_s.is_some();
+        let per = terms::per(&cell_of.workload);
+        let figure = |outcome: &Outcome| match per {
+            _ if is_given => outcome.latency_us_p50.map(|us| us as f64),
+            Per::Commit => Some(outcome.commits_per_s),
+            Per::Transaction => Some(outcome.transactions_per_s),
         };
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for outcome in so_far.iter().filter(|one| one.cell == cell && !one.is_void) {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::analysis::sequential::{self, Sequential};
 use crate::error::{Mistake, Result};
 use crate::plan::{Plan, Schedule, estimate, forming};
-use crate::record::store::Record;
+use crate::record::store::{Record, Store};
 use crate::run::Order;
 use crate::study::{Study, units};
 
@@ -14,7 +14,8 @@ use crate::study::{Study, units};
 pub fn open_cut_short(path: &Path) -> Result<Record> {
     let record = Record::open(path)?;
     match record.finished {
-        false => Ok(record),
+        // What cannot be added to is told before labs are formed.
+        false => Store::resume(path).map(|_| record),
         true => {
             let given = path.display().to_string();
             let allowed = "is whole: its run went through to its end";
@@ -45,10 +46,14 @@ pub fn check_same(path: &Path, earlier: &Record, (study, plan): (&Study, &Plan))
 
 /// Rounds that end by themselves if the study asks for that, else all of them.
 pub fn schedule<'p>(study: &'p Study, plan: &'p Plan) -> Box<dyn Schedule + 'p> {
-    match study.until.is_some() || study.budget.is_some() {
+    match ends_by_itself(study) {
         true => Box::new(Sequential::of(study, plan)),
         false => Box::new(plan.schedule()),
     }
+}
+
+fn ends_by_itself(study: &Study) -> bool {
+    study.until.is_some() || study.budget.is_some()
 }
 
 /// A budget must hold one round.
@@ -78,7 +83,11 @@ pub fn announce(order: &Order) {
         ..
     } = order;
     let minutes = |span: Duration| span.as_secs_f64() / 60.0;
-    let (cells, rounds, most) = (plan.cells.len(), study.rounds, estimate(study, plan));
+    let (cells, rounds) = (plan.cells.len(), study.rounds);
+    let most = match ends_by_itself(study) {
+        true => sequential::most(study, plan),
+        false => estimate(study, plan),
+    };
     let said = match (study.until, study.budget) {
         (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),
         (Some(_), None) => {

@@ -206,7 +206,8 @@ pub fn run(
         })?,
     };
     print_kept(&order.record, format, beside.as_ref())?;
-    if code != 0 && order.record.exists() {
+    let is_open = |path: &Path| Record::open(path).is_ok_and(|record| !record.finished);
+    if code != 0 && is_open(&order.record) {
         let record = order.record.display();
         eprintln!("to go on: the same words, with --resume {record} in place of --record");
     }

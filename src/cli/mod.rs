@@ -98,7 +98,7 @@ enum Verb {
     SelfTest {
         /// Parts to run: all where none is named
         parts: Vec<String>,
-        /// Shorter windows: some two minutes for all
+        /// Shorter windows: some five minutes for all
         #[arg(long)]
         quick: bool,
     },

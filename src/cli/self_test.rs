@@ -55,7 +55,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kind>> {
     };
     match names.is_empty() {
         true => Ok(KINDS.iter().collect()),
-        false => names.iter().map(named).collect(),
+        false => {
+            let asked: Result<Vec<&Kind>> = names.iter().map(named).collect();
+            let asked: Vec<&str> = asked?.iter().map(|kind| kind.name).collect();
+            // In their own order: those on real servers come last.
+            let kinds = KINDS.iter().filter(|kind| asked.contains(&kind.name));
+            Ok(kinds.collect())
+        }
     }
 }
 
@@ -70,7 +76,7 @@ mod tests {
         assert_eq!(one[0].name, "open-loop");
         let error = chosen(&["drivers".to_owned()]).err().unwrap().to_string();
         assert!(
-            error.contains("drivers") && error.contains("driver, open-loop"),
+            error.contains("drivers") && error.contains("driver, open-loop, same"),
             "{error}"
         );
     }

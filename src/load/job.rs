@@ -7,10 +7,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
 use crate::lab::endpoint::{Guest, Secret};
 use crate::record::server_errors::ServerErrors;
-use crate::record::{Iteration, Second, histogram};
+use crate::record::{Iteration, Second};
 use crate::study::Workload;
 
 /// A load to drive.
@@ -87,6 +86,9 @@ pub struct Snapshot {
     pub failed_due: u64,
     #[serde(default)]
     pub unfinished_us: Option<String>,
+    /// Open loop only: latency of all that ended in the window, whenever they were due.
+    #[serde(default)]
+    pub ended_us: Option<String>,
     /// Open loop only: those of all so far that no session has begun.
     #[serde(default)]
     pub backlog: u64,
@@ -140,15 +142,6 @@ pub enum Reply {
         tried: String,
         status: String,
     },
-}
-
-/// Latency of all transactions that became due in a window, in µs: those that had not ended count
-/// with what they had taken at least.
-///
-/// # Errors
-/// A breakdown if the driver's answer is damaged.
-pub fn latency_at_least(snapshot: &Snapshot) -> Result<Histogram<u64>> {
-    histogram::joined(&snapshot.latency_us, snapshot.unfinished_us.as_deref())
 }
 
 /// An empty histogram of µs: three digits up to ten minutes; what is longer counts as that.

@@ -14,7 +14,8 @@ use crate::record::histogram;
 /// the drivers' medians, weighted by their transactions: their histograms are gone by then.
 pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
     let mut all = Snapshot::default();
-    let (mut latency, mut service, mut unfinished) = (new_histogram(), None, None);
+    let (mut latency, mut service) = (new_histogram(), None);
+    let (mut unfinished, mut ended) = (None, None);
     let mut kinds: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
     for one in snapshots {
@@ -25,6 +26,9 @@ pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
         }
         if let Some(text) = &one.unfinished_us {
             add_histogram(unfinished.get_or_insert_with(new_histogram), text)?;
+        }
+        if let Some(text) = &one.ended_us {
+            add_histogram(ended.get_or_insert_with(new_histogram), text)?;
         }
         for (kind, text) in &one.statement_latency_us {
             let sum = kinds.entry(kind.clone()).or_insert_with(new_histogram);
@@ -37,6 +41,7 @@ pub fn merge(snapshots: Vec<Snapshot>) -> Result<Snapshot> {
     all.latency_us = histogram::encode(&latency);
     all.service_us = service.as_ref().map(histogram::encode);
     all.unfinished_us = unfinished.as_ref().map(histogram::encode);
+    all.ended_us = ended.as_ref().map(histogram::encode);
     let encoded = kinds.iter().map(|(k, h)| (k.clone(), histogram::encode(h)));
     all.statement_latency_us = encoded.collect();
     all.timeline = seconds.into_values().collect();

@@ -24,6 +24,6 @@ mod workload;
 
 pub use handle::{Driver, mark_all, start_all, stop_all};
 pub use iterate::in_a_row;
-pub use job::{Iterations, Job, Snapshot, latency_at_least};
+pub use job::{Iterations, Job, Snapshot};
 pub use merge::merge;
 pub use workload::setup_statements;

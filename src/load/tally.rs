@@ -18,6 +18,7 @@ pub struct Tally {
     /// Latency runs from when a transaction was due; a window holds those that became due in it.
     is_open: bool,
     latency_us: Histogram<u64>,
+    ended_us: Histogram<u64>,
     unfinished_us: Histogram<u64>,
     service_us: Histogram<u64>,
     kinds: Vec<(String, Histogram<u64>)>,
@@ -36,6 +37,7 @@ impl Tally {
             counts: Snapshot::default(),
             is_open,
             latency_us: new_histogram(),
+            ended_us: new_histogram(),
             unfinished_us: new_histogram(),
             service_us: new_histogram(),
             kinds: kinds.iter().map(|k| (k.clone(), new_histogram())).collect(),
@@ -69,7 +71,10 @@ impl Tally {
         self.second_latency_us.saturating_record(latency_us);
         if !self.is_open {
             self.latency_us.saturating_record(latency_us);
-        } else if self.is_of_window(due) {
+            return;
+        }
+        self.ended_us.saturating_record(latency_us);
+        if self.is_of_window(due) {
             self.latency_us.saturating_record(latency_us);
             self.service_us.saturating_record(micros(now - begun));
         }
@@ -137,6 +142,8 @@ impl Tally {
         snapshot.latency_us = take(&mut self.latency_us);
         let is_served = !self.service_us.is_empty();
         snapshot.service_us = is_served.then(|| take(&mut self.service_us));
+        let has_ended = !self.ended_us.is_empty();
+        snapshot.ended_us = has_ended.then(|| take(&mut self.ended_us));
         let is_left = !self.unfinished_us.is_empty();
         snapshot.unfinished_us = is_left.then(|| take(&mut self.unfinished_us));
         snapshot.statement_latency_us = self.take_kinds();
@@ -212,6 +219,12 @@ mod tests {
         }
         let second = tally.snapshot(at(start, 2_000));
         assert_eq!((second.commits, second.failed_due), (2, 1));
+        let all = second.ended_us.as_ref().unwrap();
+        assert_eq!(
+            histogram::decode(all).unwrap().len(),
+            2,
+            "whenever they were due"
+        );
         let of = |text: &Option<String>| histogram::decode(text.as_ref().unwrap()).unwrap();
         let ended = histogram::decode(&second.latency_us).unwrap();
         assert_eq!(ended.len(), 1);

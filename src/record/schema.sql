@@ -86,6 +86,8 @@ SELECT c.key AS cell,
        coalesce(json_extract(c.value, '$.workload.load'),
                 json_extract(c.value, '$.workload.name')) AS workload,
        json_extract(c.value, '$.connections') AS connections,
+       json_extract(c.value, '$.rate_per_s') AS rate_per_s,
+       json_extract(c.value, '$.pace') AS pace,
        json_extract(c.value, '$.distances.label') AS distances,
        json_extract(c.value, '$.disks.label') AS disks,
        json_extract(c.value, '$.client_site') AS client_site

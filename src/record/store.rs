@@ -13,6 +13,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 
 use super::trial::Series;
@@ -40,6 +42,9 @@ pub struct Store {
     /// In memory until the first measurement, then the file.
     connection: Connection,
     is_on_disk: bool,
+    /// Held as long as somebody may write: nobody else goes on with the record meanwhile. It is no
+    /// lock of SQLite's, which has its own.
+    lock: Option<Flock<File>>,
 }
 
 /// A record read back.
@@ -70,6 +75,7 @@ impl Store {
             path: path.to_owned(),
             connection,
             is_on_disk: false,
+            lock: None,
         };
         store.update_header(header)?;
         Ok(store)
@@ -83,6 +89,10 @@ impl Store {
     pub fn resume(path: &Path) -> Result<Store> {
         check_is_sqlite(path)?;
         let what = || format!("go on with the record {}", path.display());
+        let lock = lock(path).tried(what)?.ok_or_else(|| {
+            let allowed = "its run is still going on: wait for its end, or stop it first";
+            Mistake::new("record", "", &shown(path), allowed)
+        })?;
         let connection = open_sqlite(path).map_err(|error| unreadable(path, &error))?;
         check_is_record(path, &connection)?;
         let version =
@@ -99,6 +109,7 @@ impl Store {
             path: path.to_owned(),
             connection,
             is_on_disk: true,
+            lock: Some(lock),
         })
     }
 
@@ -207,6 +218,7 @@ impl Store {
         connection
             .pragma_update(None, "synchronous", "FULL")
             .tried(what)?;
+        self.lock = lock(&self.path).tried(what)?;
         self.connection = connection;
         self.is_on_disk = true;
         Ok(())
@@ -267,6 +279,16 @@ impl Record {
             }
         }
         Ok(())
+    }
+}
+
+/// The lock of whoever writes; `None` where somebody has it.
+fn lock(path: &Path) -> std::io::Result<Option<Flock<File>>> {
+    let file = File::open(path)?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(Some(lock)),
+        Err((_, Errno::EWOULDBLOCK)) => Ok(None),
+        Err((_, errno)) => Err(errno.into()),
     }
 }
 

@@ -48,18 +48,17 @@ fn with_void(cell: &CellSummary) -> Option<String> {
 /// At an offered rate, where latency is a queue's: `ours, p99 15.2 ms (14.0–16.9 ms)`
 fn p99(cell: &CellSummary) -> Option<String> {
     let p99 = cell.p99_us.filter(|_| cell.offered_per_s.is_some())?;
+    if cell.latency_us.at_least.p99 {
+        // Of what is cut off nobody knows an upper end.
+        return Some(format!("{}, p99 at least {}", cell.label, time(p99.median)));
+    }
     let (low, high) = (p99.low?, p99.high?);
     let interval = match high > low * APART_MAX {
         true => "interval unknown".to_owned(),
         false => format!("{} to {}", time(low), time(high)),
     };
-    let least = if cell.latency_us.at_least.p99 {
-        "at least "
-    } else {
-        ""
-    };
     Some(format!(
-        "{}, p99 {least}{} ({interval})",
+        "{}, p99 {} ({interval})",
         cell.label,
         time(p99.median)
     ))

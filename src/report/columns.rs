@@ -174,7 +174,17 @@ fn latencies() -> Figures<'static> {
         number("latency_us_p999", Time, |cell| cell.latency_us.p999),
         number("latency_us_max", Time, |cell| cell.latency_us.max),
         count("latency_samples", |cell| cell.latency_us.samples),
+        count("latency_unfinished", |cell| cell.latency_us.unfinished),
+        words("latency_at_least", at_least),
     ]
+}
+
+/// Percentiles that are lower bounds, by name.
+fn at_least(cell: &CellSummary) -> String {
+    let all = cell.latency_us.at_least;
+    let named = [("p50", all.p50), ("p95", all.p95), ("p99", all.p99)];
+    let named = named.into_iter().filter(|(_, is_it)| *is_it);
+    named.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
 }
 
 fn percentile(name: &str, pick: fn(&Percentiles) -> (Option<f64>, bool)) -> Figure<'static> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::events::{Event, Events};
-use super::settled;
+use super::settled::{self, Settling};
 use super::target::Target;
 use super::window::Reading;
 use crate::error::Result;
@@ -124,20 +124,28 @@ impl<T: Target> Measuring<'_, T> {
         self.target.next()?.wait(cell.window(self.study))?;
         let window = self.target.next()?.mark()?;
         let to = self.reading_after()?;
-        self.into.load_s += warm.window_s - warm.connected_s + window.window_s;
+        let connecting_s = if cell.rate_per_s.is_some() {
+            0.0
+        } else {
+            warm.connected_s
+        };
+        self.into.load_s += warm.window_s - connecting_s + window.window_s;
         self.end_window(window, (&from, &to))
     }
 
     /// The warm-up goes on until latency has no trend.
     fn settle(&mut self) -> Result<()> {
-        let mut medians_us = Vec::new();
+        let before = self.target.next()?.mark()?;
+        self.into.load_s += before.window_s - before.connected_s;
+        self.keep_seconds(before.timeline);
+        let mut settling = Settling::default();
         loop {
             self.target.next()?.wait(settled::STEP)?;
             let step = self.target.next()?.mark()?;
-            medians_us.push(settled::median_us(&step)?);
+            settling.take(&step)?;
             self.into.load_s += step.window_s;
             self.keep_seconds(step.timeline);
-            match settled::judge(&medians_us) {
+            match settling.is_over() {
                 Some(true) => return Ok(()),
                 Some(false) => {
                     self.into.flags.push(Flag::NotSettled);

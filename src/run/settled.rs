@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::load::{Snapshot, latency_at_least};
+use crate::load::Snapshot;
 use crate::plan::{SETTLE_STEP, SETTLE_STEPS};
+use crate::record::histogram;
 
 /// Latency is looked at once in this time,
 pub const STEP: Duration = SETTLE_STEP;
@@ -16,18 +17,38 @@ const STEPS_MAX: usize = 50;
 /// 100 cases (Kendall, "Rank Correlation Methods", appendix table 1).
 const S_OF_A_TREND: i32 = 18;
 
-/// Of the transactions that became due in a step; nothing where none did.
-pub fn median_us(step: &Snapshot) -> Result<u64> {
-    Ok(latency_at_least(step)?.value_at_quantile(0.5))
+/// What was seen so far.
+#[derive(Default)]
+pub struct Settling {
+    medians_us: Vec<u64>,
+    steps: usize,
 }
 
-/// Whether the last medians have no trend; `None` while more are to be looked at.
-pub fn judge(medians_us: &[u64]) -> Option<bool> {
-    let last = medians_us.get(medians_us.len().checked_sub(STEPS)?..)?;
-    match kendalls_s(last).abs() < S_OF_A_TREND {
-        true => Some(true),
-        false if medians_us.len() >= STEPS_MAX => Some(false),
-        false => None,
+impl Settling {
+    /// Takes in a step. What ended in it is judged, however long it had been due: of what became
+    /// due in it none would be seen to take longer than the step. A step in which nothing ended
+    /// tells nothing.
+    ///
+    /// # Errors
+    /// A breakdown if the driver's answer is damaged.
+    pub fn take(&mut self, step: &Snapshot) -> Result<()> {
+        self.steps += 1;
+        if let Some(text) = &step.ended_us {
+            let ended = histogram::decode(text)?;
+            self.medians_us.push(ended.value_at_quantile(0.5));
+        }
+        Ok(())
+    }
+
+    /// Whether the last medians have no trend; `None` while more are to be looked at.
+    pub fn is_over(&self) -> Option<bool> {
+        let from = self.medians_us.len().checked_sub(STEPS);
+        let last = from.map(|from| &self.medians_us[from..]);
+        match last {
+            Some(last) if kendalls_s(last).abs() < S_OF_A_TREND => Some(true),
+            _ if self.steps >= STEPS_MAX => Some(false),
+            _ => None,
+        }
     }
 }
 
@@ -43,6 +64,34 @@ fn kendalls_s(values: &[u64]) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn judge(medians_us: &[u64]) -> Option<bool> {
+        let settling = Settling {
+            medians_us: medians_us.to_vec(),
+            steps: medians_us.len(),
+        };
+        settling.is_over()
+    }
+
+    #[test]
+    fn a_step_tells_of_what_ended_in_it_and_nothing_where_none_did() {
+        let mut ended = histogram::empty();
+        ended.record(200_000).unwrap();
+        let late = Snapshot {
+            ended_us: Some(histogram::encode(&ended)),
+            ..Snapshot::default()
+        };
+        let mut settling = Settling::default();
+        settling.take(&late).unwrap();
+        settling.take(&Snapshot::default()).unwrap();
+        assert_eq!((settling.steps, settling.medians_us.len()), (2, 1));
+        assert!(settling.medians_us[0].abs_diff(200_000) < 200);
+        for _ in 2..STEPS_MAX {
+            assert_eq!(settling.is_over(), None);
+            settling.take(&Snapshot::default()).unwrap();
+        }
+        assert_eq!(settling.is_over(), Some(false), "nothing ends");
+    }
 
     #[test]
     fn what_neither_rises_nor_falls_has_settled_after_eight_looks() {

@@ -50,7 +50,12 @@ fn run_to_the_end<T: Target>(
     let outcomes = earlier_outcomes(order);
     let turns = schedule.turns(&outcomes);
     check_is_beginning(order, &turns)?;
-    let trials = plan::trials(&order.study);
+    let kept = order
+        .earlier
+        .iter()
+        .flat_map(|record| record.series.values().flatten());
+    let kept: usize = kept.map(|series| series.trials.len()).sum();
+    let trials = plan::trials(&order.study).split_off(kept.min(plan::trials(&order.study).len()));
     events.tell(Event::StepsAdded(trials));
     if !turns.is_empty() {
         events.tell(Event::LoadingTables);

@@ -33,12 +33,6 @@ pub struct Kind {
 /// All parts, in the order in which they run.
 pub const KINDS: [Kind; 3] = [
     Kind {
-        name: "same",
-        title: "how often does a mode seem to differ from itself",
-        takes: [Duration::from_secs(110), Duration::from_secs(1_300)],
-        run: same::run,
-    },
-    Kind {
         name: "driver",
         title: "does the driver measure what a server takes",
         takes: [Duration::from_secs(40), Duration::from_secs(110)],
@@ -49,6 +43,12 @@ pub const KINDS: [Kind; 3] = [
         title: "does an offered rate show what a stall and a queue do to latency",
         takes: [Duration::from_secs(75), Duration::from_secs(250)],
         run: open_loop::run,
+    },
+    Kind {
+        name: "same",
+        title: "how often does a mode seem to differ from itself",
+        takes: [Duration::from_secs(185), Duration::from_secs(1_300)],
+        run: same::run,
     },
 ];
 

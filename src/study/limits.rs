@@ -15,7 +15,7 @@ pub const ROUNDS: Range<u64> = Range::new(1, 1_000);
 /// Rounds of a study that ends when its figures are narrow enough, where none are asked for.
 pub const ROUNDS_UNTIL: u32 = 16;
 /// Such a study has figures to look at after the first of these.
-pub const ROUNDS_LOOKED_AT: Range<u64> = Range::new(4, 1_000);
+pub const ROUNDS_LOOKED_AT: Range<u64> = Range::new(4, ROUNDS_UNTIL as u64);
 /// How narrow figures may be asked to be. Above a half they would say nothing.
 pub const UNTIL: Range<f64> = Range {
     low: 0.001,

@@ -1,6 +1,6 @@
 //! The measurements that one anatomy is made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::delays::{self, Delays, Pair};
 use crate::analysis::interval::Risk;
@@ -62,12 +62,13 @@ impl<'a> Group<'a> {
     /// Of the record's measurements those of cells at points like the first; `points` are those of
     /// all its cells.
     pub fn of(record: &'a Record, points: &'a [Point], first: &Point) -> Group<'a> {
-        // Of a cell that is measured several times in a round the first alone is paired with the
-        // others.
-        let is_member = |m: &&Measurement| m.turn == 0 && is_alike(first, &points[m.cell]);
+        let is_member = |m: &&Measurement| is_alike(first, &points[m.cell]);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_member).collect();
         let sites = &record.header.study.sites;
+        // Of a cell that is measured several times in a round the first is paired with the others.
+        let mut seen = BTreeSet::new();
         let sound = all.iter().filter(|m| !m.is_void());
+        let sound = sound.filter(|m| seen.insert((m.round, m.cell)));
         let sound: Vec<(&Measurement, &Point)> = sound.map(|m| (*m, &points[m.cell])).collect();
         let told = sound
             .iter()

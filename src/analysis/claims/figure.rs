@@ -79,7 +79,8 @@ fn whole(values: Vec<f64>, risk: Risk) -> Option<Value> {
 fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32, f64>> {
     let rounds = &cell.by_round;
     match of {
-        Quantity::Throughput => Some(&rounds.throughput_per_s),
+        Quantity::Throughput | Quantity::CommitsPerRoundTrip => Some(&rounds.throughput_per_s),
+        Quantity::UsdPerMillion => Some(&rounds.usd_per_million_queries),
         Quantity::Applied => Some(&rounds.applied_per_s),
         Quantity::RunTime => Some(&rounds.run_s),
         Quantity::Unevenness => Some(&rounds.unevenness),
@@ -104,7 +105,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         Quantity::Throughput => of_rounds(cell.throughput_per_s)?,
         Quantity::Applied => of_rounds(cell.applied_per_s)?,
         Quantity::RunTime => of_rounds(cell.run_s)?,
-        Quantity::UsdPerMillion => cell.usd_per_million_queries?.into(),
+        Quantity::UsdPerMillion => of_rounds(cell.usd_per_million_queries)?,
         Quantity::P95 => {
             let all = cell.by_round.p95_us.values().copied();
             scaled(whole(all.collect(), points.risk)?, 1e-3)
@@ -115,7 +116,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
             ratio((cell, above), (cell, below), points)?
         }
         Quantity::CommitsPerRoundTrip => {
-            scaled(cell.throughput_per_s?.into(), cell.rtt_us_got? / 1e6)
+            scaled(of_rounds(cell.throughput_per_s)?, cell.rtt_us_got? / 1e6)
         }
         Quantity::Iterations => {
             let seconds = cell.iterations_s?;
@@ -225,7 +226,8 @@ fn most_per_minute(dips: &Dips) -> f64 {
 /// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone:
 /// the root of a count scatters by a half, whatever the count. `None` without commits.
 fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
-    let commits = cell.throughput_per_s?.median * cell.measure_s * f64::from(cell.rounds);
+    let windows = f64::from(cell.measurements.max(cell.rounds));
+    let commits = cell.throughput_per_s?.median * cell.measure_s * windows;
     let errors = cell.errors.of(number) as f64;
     let (low, high) = ((errors.sqrt() - 1.0).max(0.0), (errors + 1.0).sqrt() + 1.0);
     let all = ranged(errors, low * low, high * high);

@@ -22,7 +22,7 @@ fn study(until: Option<f64>, budget: Option<Duration>) -> Study {
 }
 
 /// Runs to the end; `noise` is a cell's, as a share.
-fn outcomes(study: &Study, noise: fn(&str) -> f64) -> Vec<Outcome> {
+fn outcomes(study: &Study, noise: impl Fn(&str) -> f64) -> Vec<Outcome> {
     let plan = plan(study);
     let mut schedule = Sequential::of(study, &plan);
     let mut random = ChaCha8Rng::seed_from_u64(study.seed);
@@ -78,13 +78,61 @@ fn a_quiet_row_ends_at_the_first_look_and_a_noisy_one_goes_on_with_its_baseline(
 #[test]
 fn all_rounds_end_when_all_is_narrow_and_never_between_looks() {
     let study = study(Some(0.05), None);
-    let ended = |noise| {
+    let ended = |noise: fn(&str) -> f64| {
         let outcomes = outcomes(&study, noise);
         outcomes.iter().map(|one| one.round).max()
     };
     assert_eq!(ended(|_| 0.002), Some(4));
     let later = ended(|_| 0.05).unwrap();
     assert!(later > 4 && LOOKS.contains(&later), "{later}");
+}
+
+/// `router` is held against `group`, and that against `single`.
+#[test]
+fn a_row_between_two_others_is_judged_by_its_own_figure() {
+    let text = "rounds = 16\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
+                [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
+                [[mode]]\nserver = \"mysql\"\nmode = \"group\"\n\
+                [[mode]]\nserver = \"mysql\"\nmode = \"group\"\nlabel = \"more\"\nappliers = 2\n\
+                baseline = \"mysql group\"\n\
+                [[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n";
+    let study = Study {
+        until: Some(0.05),
+        ..written::sample(text)
+    };
+    // The noise of one is in both ratios that it is part of.
+    let last = |noisy: &'static str| {
+        let noise = |label: &str| if label == NOISY.get() { 0.5 } else { 0.002 };
+        NOISY.set(noisy);
+        let outcomes = outcomes(&study, noise);
+        ["mysql single", "mysql group", "more"]
+            .map(|name| rounds_of(&study, &outcomes, name).last().copied())
+    };
+    assert_eq!(last("more"), [Some(4), Some(16), Some(16)]);
+    assert_eq!(last("mysql single"), [Some(16), Some(16), Some(4)]);
+}
+
+thread_local! {
+    static NOISY: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+}
+
+#[test]
+fn at_an_offered_rate_latency_decides() {
+    let mut study = study(Some(0.05), None);
+    study.sweeps[0].rates_per_s = vec![100];
+    let plan = plan(&study);
+    let schedule = Sequential::of(&study, &plan);
+    let outcome = |round: u32, us: u64| Outcome {
+        round,
+        commits_per_s: 100.0,
+        latency_us_p50: Some(us),
+        ..Outcome::default()
+    };
+    let wild: Vec<Outcome> = (1..=4)
+        .map(|round| outcome(round, 1_000 << round))
+        .collect();
+    let calm: Vec<Outcome> = (1..=4).map(|round| outcome(round, 1_000)).collect();
+    assert!(!schedule.is_figure_narrow(0, &wild) && schedule.is_figure_narrow(0, &calm));
 }
 
 #[test]

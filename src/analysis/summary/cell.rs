@@ -68,6 +68,9 @@ pub struct CellSummary {
     /// Rounds that the figures rest on, and rounds left out because links were late.
     pub rounds: u32,
     pub rounds_void: u32,
+    /// Measurements that the figures rest on: more than rounds where the cell was measured several
+    /// times in each.
+    pub measurements: u32,
     /// What the main figures are with the measurements that are left out; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_void: Option<WithVoid>,
@@ -116,7 +119,7 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ratio: Option<Estimate>,
     pub latency_us: Percentiles,
-    /// The 99th percentile with its interval, which leaves out each round in turn.
+    /// The 99th percentile with its interval over rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<Estimate>,
     pub cpu_us_per_commit: CpuPerCommit,

@@ -297,6 +297,27 @@ fn each_trial_is_in_the_record_as_it_ends() {
 }
 
 #[test]
+fn a_record_is_gone_on_with_by_one_at_a_time_and_keeps_all() {
+    let (_folder, path, mut store) = created();
+    store.append(&measurement(1, 0)).unwrap();
+    let refused = given(Store::resume(&path).unwrap_err());
+    assert!(refused.contains("still going on"), "{refused}");
+    drop(store);
+    let mut store = Store::resume(&path).unwrap();
+    assert!(given(Store::resume(&path).unwrap_err()).contains("still going on"));
+    let again = Measurement {
+        turn: 1,
+        ..measurement(1, 0)
+    };
+    store.append(&again).unwrap();
+    assert!(store.append(&again).is_err(), "it was kept before");
+    store.finish().unwrap();
+    let record = Record::open(&path).unwrap();
+    let turns: Vec<u32> = record.measurements.iter().map(|m| m.turn).collect();
+    assert_eq!((turns, record.finished), (vec![0, 1], true));
+}
+
+#[test]
 fn a_run_without_a_measurement_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(&folder.path().join("r"), &header()).unwrap();
