@@ -56,10 +56,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let by_round = by_round(record, index, &rounds);
     let risk = Risk::of(&record.header.study);
     let over = |by_round: &BTreeMap<u32, f64>| over_rounds(by_round, Noise::Multiplies, risk);
-    let ratio = over(&by_round.ratio);
-    let smallest_shown = |ratio| smallest_shown(&ratio, by_round.ratio.len(), risk);
-    let base = Rounds::of_baseline(record, index);
-    let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
+    let named = against_baseline(named, record, index, (&by_round, &rounds));
     CellSummary {
         rounds: numbers(&rounds.sound),
         measurements: rounds.sound.len() as u32,
@@ -80,13 +77,6 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         dips: timeline::dips_of_rounds(&rounds.all_steady()),
         usd_per_million_queries: over(&by_round.usd_per_million_queries),
         unchanged_per_s: rounds.median_of(|m| rate(m.unchanged, m.window_s)),
-        added_us: over_rounds(&by_round.added_us, Noise::Adds, risk),
-        ratio,
-        difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
-        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record, index)),
-        smallest_shown: ratio.and_then(smallest_shown),
-        is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(&rounds)),
-        cpu_ratio: over(&by_round.cpu_ratio),
         latency_us: latency(&rounds.sound),
         p99_us: p99(&rounds.sound, risk),
         cpu_us_per_commit: cpu(&rounds),
@@ -119,6 +109,29 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         errors: errors(&rounds.sound),
         flags: flags::count(&rounds.all, Asked::of(&record.header, &named.point)),
         by_round,
+        ..named
+    }
+}
+
+/// With what it is over the baseline's.
+fn against_baseline(
+    named: CellSummary,
+    record: &Record,
+    index: usize,
+    (by_round, rounds): (&ByRound, &Rounds),
+) -> CellSummary {
+    let risk = Risk::of(&record.header.study);
+    let ratio = over_rounds(&by_round.ratio, Noise::Multiplies, risk);
+    let base = Rounds::of_baseline(record, index);
+    let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
+    CellSummary {
+        added_us: over_rounds(&by_round.added_us, Noise::Adds, risk),
+        cpu_ratio: over_rounds(&by_round.cpu_ratio, Noise::Multiplies, risk),
+        difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
+        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record, index)),
+        smallest_shown: ratio.and_then(|of| smallest_shown(&of, by_round.ratio.len(), risk)),
+        is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(rounds)),
+        ratio,
         ..named
     }
 }
@@ -295,15 +308,17 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
     })
 }
 
+/// A figure of one measurement, which counts commits or transactions.
+type Figure = fn(&Measurement, Per) -> Option<f64>;
+/// What a figure is over another.
+type Held = fn(f64, f64) -> Option<f64>;
+
 /// A round's figure held against the baseline's in the same round, where both are sound.
 fn paired(
     record: &Record,
     index: usize,
     own: &BTreeMap<u32, f64>,
-    (figure, held): (
-        fn(&Measurement, Per) -> Option<f64>,
-        fn(f64, f64) -> Option<f64>,
-    ),
+    (figure, held): (Figure, Held),
 ) -> BTreeMap<u32, f64> {
     let Some(base) = Rounds::of_baseline(record, index) else {
         return BTreeMap::new();
