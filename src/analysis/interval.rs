@@ -46,6 +46,21 @@ impl Risk {
     }
 }
 
+/// Which of so many figures are shown, the chance of any wrong one being that of one figure alone
+/// (Holm, 1979, "A simple sequentially rejective multiple test procedure"): those shown among all
+/// are taken out, and the others are judged anew among what is left. `shown` judges all of them.
+pub fn holm(figures: usize, risk: Risk, shown: impl Fn(Risk) -> Vec<bool>) -> Vec<bool> {
+    let mut count = 0;
+    loop {
+        let found = shown(risk.shared_by(figures - count));
+        let more = found.iter().filter(|is_shown| **is_shown).count();
+        if more <= count || more >= figures {
+            return found;
+        }
+        count = more;
+    }
+}
+
 /// Rounds after which a run is looked at that ends when its figures are narrow enough. Fixed
 /// beforehand: who looks whenever it pleases stops at chance.
 pub const LOOKS: [u32; 5] = [4, 6, 8, 12, 16];

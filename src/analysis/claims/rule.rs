@@ -5,6 +5,7 @@ use super::figure::{self, Figure, words};
 use super::select::{Points, axes};
 use super::tell;
 use super::verdict::{Outcome, Verdict, within, word};
+use crate::analysis::interval::{Risk, holm};
 use crate::analysis::summary::CellSummary;
 use crate::plan::Axis;
 use crate::study::articles::{Across, At, Bounds, Compared, Condition, Part, Quantity};
@@ -89,7 +90,8 @@ impl Bound<'_> {
             return cases;
         }
         for &verdict in decided_by_one(self.part.across) {
-            let shown = self.shown_among(there.len(), verdict);
+            let risk = self.points.risk;
+            let shown = holm(there.len(), risk, |risk| self.shown_at(risk, verdict));
             let open = |(case, shown): &(&mut Case, bool)| case.verdict == Some(verdict) && !shown;
             for (case, _) in cases.iter_mut().zip(shown).filter(open) {
                 case.verdict = Some(Verdict::Undecided);
@@ -107,32 +109,20 @@ impl Bound<'_> {
         all.iter().map(|cell| self.case(cell, &all)).collect()
     }
 
-    /// Of which of its rows a verdict holds, the chance of any wrong one being that of one figure
-    /// (Holm's procedure: those shown among all are taken out, and the others are judged anew among
-    /// what is left).
-    fn shown_among(&self, rows: usize, verdict: Verdict) -> Vec<bool> {
-        let mut count = 0;
-        loop {
-            let risk = self.points.risk.shared_by(rows - count);
-            let points = Points {
-                risk,
-                ..self.points
-            };
-            let differ = self.differ.clone();
-            let strict = Bound {
-                points,
-                differ,
-                ..*self
-            };
-            let cases = strict.cases_alone();
-            let shown = cases.iter().map(|case| case.verdict == Some(verdict));
-            let shown: Vec<bool> = shown.collect();
-            let more = shown.iter().filter(|shown| **shown).count();
-            if more <= count || more == rows {
-                return shown;
-            }
-            count = more;
-        }
+    /// Of which of its rows a verdict holds at some risk of each.
+    fn shown_at(&self, risk: Risk, verdict: Verdict) -> Vec<bool> {
+        let points = Points {
+            risk,
+            ..self.points
+        };
+        let differ = self.differ.clone();
+        let strict = Bound {
+            points,
+            differ,
+            ..*self
+        };
+        let cases = strict.cases_alone().into_iter();
+        cases.map(|case| case.verdict == Some(verdict)).collect()
     }
 
     fn case(&self, cell: &CellSummary, among: &[&CellSummary]) -> Case {

@@ -265,6 +265,21 @@ fn a_difference_as_small_as_told_is_shown_by_four_of_five() {
 }
 
 #[test]
+fn of_many_figures_those_left_are_judged_among_what_is_left() {
+    let of = |chances: [f64; 3]| {
+        let shown = |Risk(risk)| chances.iter().map(|chance| *chance <= risk).collect();
+        holm(3, Risk::ONE_LOOK, shown)
+    };
+    assert_eq!(of([0.012, 0.02, 0.2]), [true, true, false]);
+    assert_eq!(
+        of([0.02, 0.02, 0.2]),
+        [false; 3],
+        "none is shown among three"
+    );
+    assert_eq!(of([0.012, 0.02, 0.04]), [true; 3]);
+}
+
+#[test]
 fn one_of_many_figures_is_rarely_called_a_difference_by_chance() {
     let wrong = |risk: Risk| {
         share(19, |random| {
