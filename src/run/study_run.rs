@@ -55,8 +55,8 @@ fn run_to_the_end<T: Target>(
         .iter()
         .flat_map(|record| record.series.values().flatten());
     let kept: usize = kept.map(|series| series.trials.len()).sum();
-    let trials = plan::trials(&order.study).split_off(kept.min(plan::trials(&order.study).len()));
-    events.tell(Event::StepsAdded(trials));
+    let trials = plan::trials(&order.study).into_iter().skip(kept);
+    events.tell(Event::StepsAdded(trials.collect()));
     if !turns.is_empty() {
         events.tell(Event::LoadingTables);
         target.next()?.load_tables()?;

@@ -21,7 +21,7 @@ use crate::record::histogram;
 /// Protocol 4.1 with a database, transactions, a nonce and the name of a plugin.
 const CAPABILITIES: u32 = 0x0028_a209;
 /// One row changed; autocommit; no warnings.
-const ONE_ROW: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
+pub const ONE_ROW: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
 const BUFFER_BYTES: usize = 64 << 10;
 const INPUT: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
@@ -302,7 +302,8 @@ impl Client {
     }
 }
 
-fn greeting() -> Vec<u8> {
+/// What it says first.
+pub fn greeting() -> Vec<u8> {
     let [low_a, low_b, high_a, high_b] = CAPABILITIES.to_le_bytes();
     let parts: [&[u8]; 7] = [
         b"\x0a9.9.9\0\x01\0\0\0abcdefgh\0",

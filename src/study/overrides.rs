@@ -61,16 +61,15 @@ impl Study {
     }
 
     fn with(mut self, overrides: &Overrides) -> Result<Study> {
-        let ends_by_itself = overrides.until.is_some() || overrides.budget.is_some();
-        let rounds = ends_by_itself.then(|| limits::ROUNDS_UNTIL.max(self.rounds));
         if overrides.until.is_some() {
             // Looked at after so many rounds, a figure needs as many.
             self.sweeps.iter_mut().for_each(|sweep| sweep.rounds = None);
         }
-        let rounds = rounds.map(|rounds| match overrides.until {
-            Some(_) => limits::ROUNDS_UNTIL,
-            None => rounds,
-        });
+        let rounds = match (overrides.until, overrides.budget) {
+            (Some(_), _) => Some(limits::ROUNDS_UNTIL),
+            (None, Some(_)) => Some(limits::ROUNDS_UNTIL.max(self.rounds)),
+            (None, None) => None,
+        };
         self.rounds = overrides.rounds.or(rounds).unwrap_or(self.rounds);
         self.until = overrides.until.or(self.until);
         self.budget = overrides.budget.or(self.budget);

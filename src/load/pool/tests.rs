@@ -8,12 +8,9 @@ use std::thread;
 
 use super::*;
 use crate::load::workload::{UniqueNumbers, script};
+use crate::self_test::null_server::{ONE_ROW, greeting};
 use crate::study::SysbenchLoad;
 
-/// Protocol 4.1 with a database, transactions, a nonce and the name of a plugin.
-const CAPABILITIES: u32 = 0x0028_a209;
-/// One row changed; autocommit; no warnings.
-const ONE_ROW: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
 /// Longer than any test runs.
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -80,20 +77,6 @@ fn serve(mut stream: TcpStream, seen: &Seen, cut: Cut) -> std::io::Result<()> {
             return Ok(());
         }
     }
-}
-
-fn greeting() -> Vec<u8> {
-    let [low_a, low_b, high_a, high_b] = CAPABILITIES.to_le_bytes();
-    let parts: [&[u8]; 7] = [
-        b"\x0a9.9.9\0\x01\0\0\0abcdefgh\0",
-        &[low_a, low_b],
-        &[8, 2, 0],
-        &[high_a, high_b, 21],
-        &[0; 10],
-        b"ijklmnopqrst\0",
-        b"mysql_native_password\0",
-    ];
-    parts.concat()
 }
 
 fn send(stream: &mut TcpStream, sequence: u8, payload: &[u8]) -> std::io::Result<()> {
