@@ -207,6 +207,7 @@ fn run_acklab(address: SocketAddr) -> u64 {
         unique_from: 0,
         rate_per_s: None,
         pace: None,
+        slowdown: None,
         guest: None,
     };
     driver.start(&job).expect("a running load");

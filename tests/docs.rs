@@ -195,13 +195,15 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 15] {
+fn flags() -> [Flag; 16] {
     use Flag::*;
     match HostBound {
-        HostBound | NodeBound | Drifted | Downgraded | Degraded | Overloaded | Errors | NoRows
-        | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied | NotSettled => [
+        HostBound | NodeBound | DriverBound | Drifted | Downgraded | Degraded | Overloaded
+        | Errors | NoRows | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied
+        | NotSettled => [
             HostBound,
             NodeBound,
+            DriverBound,
             Drifted,
             Downgraded,
             Degraded,

@@ -98,6 +98,7 @@ pub fn job(place: &Place, workload: &Workload, connections: u32) -> Job {
         unique_from: 0,
         rate_per_s: None,
         pace: None,
+        slowdown: None,
         guest: None,
     }
 }

@@ -426,6 +426,7 @@ fn cpu(commits: f64, replicas: u32) -> CpuUsed {
             .map(|node| (node.to_string(), 280.0 * commits))
             .collect(),
         client_us: 12.5 * commits,
+        busiest_driver_us: None,
         front_us: None,
         links_us: Some(45.0 * commits),
         links_spin_us: Some(0.0),

@@ -34,6 +34,9 @@ pub const NOT_IDLE_SHARE: f64 = 0.30;
 /// within the pace.
 pub const APPLIED_SHARE: f64 = 0.95;
 
+/// A driver that used more than this share of a core may be what was measured.
+pub const DRIVER_BOUND_SHARE: f64 = 0.80;
+
 /// What measurements are judged by, besides their own figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asked {
@@ -67,6 +70,7 @@ pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
             asked.pace.is_none() && is_host_bound(measurement),
         ),
         (Flag::NodeBound, contention::is_node_bound(measurement)),
+        (Flag::DriverBound, is_driver_bound(measurement)),
         (Flag::Drifted, has_drifted(measurement)),
         (Flag::Degraded, is_degraded(measurement)),
         (Flag::LateDisks, measurement.disks.iter().any(is_late)),
@@ -96,6 +100,14 @@ fn is_host_bound(measurement: &Measurement) -> bool {
         Some(share) => share > HOST_BOUND_CONTENTION,
         None => busy_share(measurement) >= HOST_BOUND_SHARE,
     }
+}
+
+/// Whether some driver, which is one thread, had little of a core left. Of an older record that is
+/// not known.
+pub fn is_driver_bound(measurement: &Measurement) -> bool {
+    let window_us = measurement.window_s * 1e6;
+    let busiest_us = measurement.cpu.busiest_driver_us;
+    busiest_us.is_some_and(|used_us| used_us > DRIVER_BOUND_SHARE * window_us)
 }
 
 fn are_links_starved(measurement: &Measurement) -> bool {
@@ -279,6 +291,23 @@ mod tests {
             (lacking(0.5), lacking(0.6)),
             (vec![], vec![Flag::LinksStarved])
         );
+    }
+
+    #[test]
+    fn a_driver_is_bound_by_its_own_core_and_not_by_all_drivers_together() {
+        let used = |busiest_driver_us, client_us| {
+            flags(|m| {
+                m.window_s = 10.0;
+                m.cpu = CpuUsed {
+                    client_us,
+                    busiest_driver_us,
+                    ..CpuUsed::default()
+                };
+            })
+        };
+        assert_eq!(used(Some(8.0e6), 16.0e6), []);
+        assert_eq!(used(Some(8.1e6), 8.1e6), [Flag::DriverBound]);
+        assert_eq!(used(None, 9.9e6), [], "an older record");
     }
 
     #[test]

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 
 use super::summary::Per;
 use crate::record::LabFacts;
-use crate::study::{
-    Ack, Consistency, EndpointSpec, Mode, ModeSpec, MysqlslapLoad, SysbenchLoad, Variables,
-    Workload,
-};
+use crate::study::units::show_percent;
+use crate::study::{Ack, Consistency, EndpointSpec, Mode, ModeSpec, Variables, Workload};
 
 /// Server variables whose effective values every report prints, alike or not.
 const PRINTED: [&str; 15] = [
@@ -41,6 +39,8 @@ pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {
         ("spread".to_owned(), on_or_off(spec.spread)),
     ]);
     settings.extend(spec.tls.map(|is_on| ("tls".to_owned(), on_or_off(is_on))));
+    let slowdown = spec.slowdown.map(show_percent);
+    settings.extend(slowdown.map(|share| ("slowdown".to_owned(), share)));
     settings.extend(mode_settings(&spec.mode));
     settings.extend(around_settings(spec));
     settings.extend(spec.variables.clone());
@@ -198,30 +198,11 @@ fn relay_log_flush(variables: &Variables) -> Option<&str> {
 
 /// Whether a workload counts commits, or transactions because it only reads.
 pub fn per(workload: &Workload) -> Per {
-    let only_reads = match workload {
-        Workload::Sysbench { load, .. } => {
-            matches!(load, SysbenchLoad::PointSelect | SysbenchLoad::ReadOnly)
-        }
-        Workload::Mysqlslap { load, .. } => {
-            matches!(load, MysqlslapLoad::Key | MysqlslapLoad::Read)
-        }
-        Workload::Custom { transactions, .. } => transactions
-            .iter()
-            .flat_map(|transaction| &transaction.statements)
-            .all(|statement| starts_as_a_read(&statement.sql)),
-    };
-    if only_reads {
+    if workload.only_reads() {
         Per::Transaction
     } else {
         Per::Commit
     }
-}
-
-fn starts_as_a_read(sql: &str) -> bool {
-    let word = sql.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
-    let word = word.split(|c: char| !c.is_ascii_alphabetic()).next();
-    let word = word.unwrap_or_default().to_ascii_uppercase();
-    ["SELECT", "SHOW", "VALUES", "TABLE", "DO"].contains(&word.as_str())
 }
 
 /// The printed variables of all labs: name → value → the labs where it is so, or the nodes where
@@ -299,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn a_planted_slowdown_is_among_the_settings() {
+        let slowdown = |slowdown| {
+            let spec = ModeSpec {
+                slowdown,
+                ..spec(Mode::Single)
+            };
+            settings(&spec).get("slowdown").cloned()
+        };
+        assert_eq!(slowdown(Some(0.05)).as_deref(), Some("5%"));
+        assert_eq!(slowdown(None), None);
+    }
+
+    #[test]
     fn each_mode_says_what_a_peer_holds() {
         let group = |consistency| spec(Mode::Group { consistency });
         let mirror = |ack| {
@@ -371,11 +365,5 @@ mod tests {
         assert_eq!(terms["sync_binlog"]["9"], ["x, varied"]);
         assert_eq!(terms["sync_binlog"]["1"], ["one", "two a"]);
         assert_eq!(terms["sync_binlog"]["0"], ["two b"]);
-    }
-
-    #[test]
-    fn a_users_own_reads_are_told_from_writes() {
-        assert!(starts_as_a_read(" (select 1)") && starts_as_a_read("SHOW TABLES"));
-        assert!(!starts_as_a_read("UPDATE t SET a = 1") && !starts_as_a_read("SELECTED"));
     }
 }

@@ -75,7 +75,7 @@ fn checked(job: &Job) -> Result<Slap> {
     if job.rate_per_s.is_some() {
         return Err(breakdown(tried(), "mysqlslap has no rate"));
     }
-    if job.pace.is_some() {
+    if job.pace.is_some() || job.slowdown.is_some() {
         return Err(breakdown(tried(), "mysqlslap does not pause"));
     }
     if !slap.is_runnable() {

@@ -46,6 +46,10 @@ pub struct Job {
     /// Each session begins its next transaction so long after its last one's end, not at once.
     #[serde(default)]
     pub pace: Option<Duration>,
+    /// Each session rests after each transaction, for this share of the time from the beginning of
+    /// one to that of the next: so much less is done. Above 0, below 1; with no rate and no pace.
+    #[serde(default)]
+    pub slowdown: Option<f64>,
     /// The server is somebody else's: nothing outside `database` is touched, and TLS verifies.
     #[serde(default)]
     pub guest: Option<Guest>,
@@ -173,5 +177,6 @@ pub mod tests {
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
         assert_eq!((job.rate_per_s, job.pace), (None, None));
+        assert_eq!(job.slowdown, None);
     }
 }

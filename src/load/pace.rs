@@ -1,4 +1,5 @@
-//! A paced load: each session rests between its transactions, so that each meets idle servers.
+//! Sessions that rest between their transactions: paced, so that each transaction meets idle
+//! servers; or slowed, so that a share of what they would have done is missing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,35 +8,52 @@ use std::time::{Duration, Instant};
 use super::job::Job;
 
 /// How long sessions rest, and how their first transactions are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    rest: Duration,
+    rest: Rest,
     sessions: u32,
     driver: u32,
     drivers: u32,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rest {
+    /// So long after each transaction.
+    Span(Duration),
+    /// Until this share of the time from when the transaction was to begin is rest.
+    Share(f64),
+}
+
 impl Pace {
     /// The job's, if it has one.
     pub fn of(job: &Job) -> Option<Pace> {
-        job.pace.map(|rest| Pace {
-            rest,
+        let slowed = job.slowdown.map(Rest::Share);
+        Some(Pace {
+            rest: job.pace.map(Rest::Span).or(slowed)?,
             sessions: job.connections.max(1),
             driver: job.driver,
             drivers: job.drivers.max(1),
         })
     }
 
-    /// From the end of a session's transaction to the beginning of its next.
-    pub fn rest(&self) -> Duration {
-        self.rest
+    /// Until when a session rests whose transaction was to begin at `due`, began at `begun` and
+    /// ended at `end`. Slowed, that counts from `due`: where a timer rang late, the next rest is
+    /// shorter by as much, so that over many transactions the share is exact.
+    pub fn until(&self, (due, begun): (Instant, Instant), end: Instant) -> Instant {
+        match self.rest {
+            Rest::Span(span) => end + span,
+            Rest::Share(share) => due + (end - begun).div_f64(1.0 - share),
+        }
     }
 
-    /// From the beginning of the load to a session's first transaction: all sessions of all drivers
-    /// lie evenly over one rest, so that they do not come all at once.
+    /// From the beginning of the load to a session's first transaction: paced, all sessions of all
+    /// drivers lie evenly over one rest, so that they do not come all at once.
     pub fn first(&self, session: usize) -> Duration {
+        let Rest::Span(span) = self.rest else {
+            return Duration::ZERO;
+        };
         let place = session as f64 + f64::from(self.driver) / f64::from(self.drivers);
-        self.rest.mul_f64(place / f64::from(self.sessions))
+        span.mul_f64(place / f64::from(self.sessions))
     }
 }
 
@@ -105,10 +123,49 @@ mod tests {
         let mut all: Vec<u128> = firsts(0).chain(firsts(1)).map(|d| d.as_millis()).collect();
         all.sort_unstable();
         assert_eq!(all, [0, 10, 20, 30, 40, 50]);
-        assert_eq!(of(1).rest(), rest);
+        let begun = Instant::now();
+        let end = begun + rest / 2;
+        assert_eq!(of(1).until((begun - rest, begun), end), end + rest);
+    }
+
+    fn slowed(share: f64) -> Pace {
+        let slowdown = Some(share);
+        let job = Job {
+            slowdown,
+            ..example()
+        };
+        Pace::of(&job).unwrap()
+    }
+
+    #[test]
+    fn who_is_slowed_begins_with_the_others_and_rests_after_each_transaction() {
+        assert_eq!(slowed(0.2).first(1), Duration::ZERO);
+        let ms = Duration::from_millis;
+        let begun = Instant::now();
+        let until = slowed(0.2).until((begun, begun), begun + ms(8));
+        assert_eq!(until, begun + ms(10));
     }
 
     proptest! {
+        /// Each takes so long, and the timer that ends a rest rings so late.
+        #[test]
+        fn the_planted_share_is_rest_however_late_timers_ring(
+            share in 0.001f64..0.9,
+            all in proptest::collection::vec((1u64..5_000, 0u64..500), 1..100)
+        ) {
+            let (us, load) = (Duration::from_micros, Instant::now());
+            let (mut due, mut end, mut at_work) = (load, load, Duration::ZERO);
+            for (takes_us, late_us) in all {
+                let begun = if due > end { due + us(late_us) } else { end };
+                end = begun + us(takes_us);
+                at_work += us(takes_us);
+                due = slowed(share).until((due, begun), end);
+            }
+            let whole = due - load;
+            let work = at_work.as_secs_f64() / whole.as_secs_f64();
+            prop_assert!((work - (1.0 - share)).abs() < 1e-3, "{work} of {share}");
+        }
+
         #[test]
         fn rests_end_in_the_order_of_their_times_and_nobody_rests_twice(
             asked in proptest::collection::vec((0u64..1_000, 0usize..20), 0..60)

@@ -52,9 +52,9 @@ pub struct Pool {
     retries: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Open loop only: sessions for which nothing is due.
     idle: Idle,
-    /// Paced only: sessions that rest.
+    /// Paced or slowed only: sessions that rest.
     rests: Rests,
-    /// Open loop or paced only: rings when the next is due.
+    /// Open loop, paced or slowed only: rings when the next is due.
     bell: Option<Bell>,
     logging_in: usize,
     logins_at_once: usize,
@@ -69,7 +69,7 @@ impl Pool {
     /// soon as it is connected, and all connect at once; else all begin together when the last is
     /// connected, and have no end. Those that worked meanwhile would keep the server from letting
     /// the others in: 2,000 sessions on two cores took a minute. With a rate they share what
-    /// becomes due, with a pace each rests between its transactions.
+    /// becomes due, with a pace or a slowdown each rests between its transactions.
     pub fn new(job: &Job, script: Script, limit: Option<u64>, now: Instant) -> Result<Self> {
         if job.targets.is_empty() {
             return Err(breakdown("drive load", "no server was given"));
@@ -85,7 +85,7 @@ impl Pool {
         };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.tried(|| "make an epoll instance".to_owned())?;
-        let has_due_times = job.rate_per_s.is_some() || job.pace.is_some();
+        let has_due_times = job.rate_per_s.is_some() || Pace::of(job).is_some();
         Ok(Pool {
             bell: has_due_times
                 .then(|| Bell::new(&epoll, TIMER))

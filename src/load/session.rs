@@ -28,7 +28,7 @@ pub struct Shared {
     pub tally: Tally,
     /// Open loop only: when transactions are due.
     pub arrivals: Option<Arrivals>,
-    /// Paced only: how long sessions rest.
+    /// Paced or slowed only: how long sessions rest.
     pub pace: Option<Pace>,
     /// Sessions that are ready wait for the others.
     pub is_holding: bool,
@@ -45,11 +45,6 @@ impl Shared {
             Some(arrivals) => arrivals.take(now),
             None => (rests_until <= now).then_some(now),
         }
-    }
-
-    /// Until when a session rests whose transaction has ended.
-    fn rest_after(&self, end: Instant) -> Instant {
-        end + self.pace.map(|pace| pace.rest()).unwrap_or_default()
     }
 }
 
@@ -229,7 +224,7 @@ impl Session {
             Err(Stop::Lost(error)) => {
                 // One that was under way ends so, and one that rests goes on resting.
                 if self.is_ready() && !self.is_held() {
-                    self.rests_until = shared.rest_after(Instant::now());
+                    self.rest(shared, Instant::now());
                 }
                 if let Some(due) = self.under_way() {
                     shared.tally.failed(due);
@@ -331,7 +326,10 @@ impl Session {
                 self.state = State::Held;
                 return Ok(());
             }
-            return self.next_transaction(shared, Instant::now());
+            let now = Instant::now();
+            // What passed without a connection was no rest.
+            self.rests_until = self.rests_until.max(now);
+            return self.next_transaction(shared, now);
         };
         self.out.clear();
         encode::prepare(&mut self.out, &statements[index].sql());
@@ -413,8 +411,14 @@ impl Session {
     }
 
     fn transaction_ended(&mut self, shared: &mut Shared, now: Instant) -> Result<(), Stop> {
-        self.rests_until = shared.rest_after(now);
+        self.rest(shared, now);
         self.next_transaction(shared, now)
+    }
+
+    /// From the end of its transaction on.
+    fn rest(&mut self, shared: &Shared, end: Instant) {
+        let begun = (self.rests_until, self.transaction_start);
+        self.rests_until = shared.pace.map_or(end, |pace| pace.until(begun, end));
     }
 
     fn next_transaction(&mut self, shared: &mut Shared, now: Instant) -> Result<(), Stop> {

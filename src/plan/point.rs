@@ -30,6 +30,7 @@ pub enum Axis {
     Variables,
     NodeVariables,
     Tls,
+    Slowdown,
     Endpoint,
     Workload,
     Connections,
@@ -44,7 +45,7 @@ pub enum Axis {
 
 impl Axis {
     /// All that belong to a row of the table of modes.
-    pub const OF_MODE: [Axis; 13] = [
+    pub const OF_MODE: [Axis; 14] = [
         Axis::Row,
         Axis::Server,
         Axis::Mode,
@@ -57,6 +58,7 @@ impl Axis {
         Axis::Variables,
         Axis::NodeVariables,
         Axis::Tls,
+        Axis::Slowdown,
         Axis::Endpoint,
     ];
 
@@ -96,6 +98,8 @@ pub struct Point {
     pub variables: Variables,
     pub node_variables: BTreeMap<String, Variables>,
     pub tls: bool,
+    /// Planted: the share of its time for which a connection rests.
+    pub slowdown: Option<f64>,
     pub endpoint: Option<EndpointSpec>,
     pub workload: Workload,
     pub connections: u32,
@@ -128,6 +132,7 @@ pub enum Value<'p> {
     Distances(Apart<'p>),
     Disks(Option<(&'p Disk, &'p BTreeMap<String, Disk>)>),
     Limit(Option<u64>),
+    Share(Option<f64>),
     Span(Option<Duration>),
 }
 
@@ -182,6 +187,7 @@ impl Point {
             variables: spec.variables.clone(),
             node_variables: spec.node_variables.clone(),
             tls,
+            slowdown: spec.slowdown,
             endpoint: spec.endpoint.clone(),
             ..Point::default()
         }
@@ -202,6 +208,7 @@ impl Point {
             Axis::Variables => Value::Variables(&self.variables),
             Axis::NodeVariables => Value::NodeVariables(&self.node_variables),
             Axis::Tls => Value::Flag(self.tls),
+            Axis::Slowdown => Value::Share(self.slowdown),
             Axis::Endpoint => Value::Endpoint(self.endpoint.as_ref()),
             Axis::Workload => Value::Workload(&self.workload),
             Axis::Connections => Value::Count(self.connections.into()),
@@ -266,6 +273,7 @@ mod tests {
             variables: variables.clone(),
             node_variables: BTreeMap::from([(text("a"), variables)]),
             tls: true,
+            slowdown: Some(0.1),
             endpoint: Some(EndpointSpec {
                 writer: crate::study::endpoint::Address {
                     user: text("u"),

@@ -202,6 +202,30 @@ fn probes_of_links_and_disks_take_their_time() {
 }
 
 #[test]
+fn replicas_of_a_closed_loop_need_time_to_catch_up() {
+    let study = built_in("compare-full");
+    let all = plan(&study).cells;
+    let of = |label: &str, connections: u32| {
+        let is_it = |cell: &&Cell| {
+            let own = (study.modes[cell.mode].label.as_str(), cell.connections);
+            own == (label, connections) && cell.pace.is_none()
+        };
+        all.iter().find(is_it).expect(label).clone()
+    };
+    let time = |label: &str, connections| cell_time(&study, &of(label, connections));
+    // A load of 1.3 s: 6.76 s after 16 connections, 13.52 s after 64.
+    let more = time("mysql async", 64) - time("mysql async", 16);
+    assert!((more.as_secs_f64() - 6.76).abs() < 1e-6, "{more:?}");
+    assert_eq!(time("mysql single", 64), time("mysql single", 16));
+    assert_eq!(time("mariadb galera", 64), time("mariadb galera", 16));
+    let reads = Cell {
+        workload: Workload::sysbench(SysbenchLoad::PointSelect),
+        ..of("mysql async", 64)
+    };
+    assert_eq!(cell_time(&study, &reads), time("mariadb galera", 64));
+}
+
+#[test]
 fn rates_are_an_axis_whose_cells_tell_their_rate() {
     let mut study = built_in("compare");
     study.sweeps.truncate(1);
@@ -335,9 +359,10 @@ fn every_place_is_equally_likely() {
 #[test]
 fn modes_share_servers_unless_they_need_their_own() {
     type Change = fn(&mut ModeSpec);
-    let changes: [(&str, bool, Change); 6] = [
+    let changes: [(&str, bool, Change); 7] = [
         ("mysql mirror", false, |_| {}),
         ("mysql async", false, |spec| spec.front = Some(FRONT)),
+        ("mysql async", false, |spec| spec.slowdown = Some(0.1)),
         ("mysql async", true, |spec| {
             spec.memory_bytes = Some(1 << 30)
         }),

@@ -2,6 +2,7 @@
 //! rebuilt. This room does not know who produced a record.
 
 pub mod counter;
+mod flag;
 pub mod histogram;
 pub mod scheduled;
 pub mod self_test;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::counter::Counters;
+pub use self::flag::Flag;
 pub use self::scheduled::{Role, Scheduled};
 use self::server_errors::ServerErrors;
 use crate::plan::Cell;
@@ -288,6 +290,10 @@ pub struct CpuUsed {
     /// Node → µs.
     pub replicas_us: BTreeMap<String, f64>,
     pub client_us: f64,
+    /// Of it that of the driver that took most, each of which is one thread; absent in an older
+    /// record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_driver_us: Option<f64>,
     /// Of the front, where there is one.
     #[serde(default)]
     pub front_us: Option<f64>,
@@ -435,64 +441,4 @@ pub struct Degraded {
     pub from_ms: u64,
     /// `None`: until after the end of the load.
     pub to_ms: Option<u64>,
-}
-
-/// Reasons why a cell's number is not what it seems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Flag {
-    /// Somebody waited for the host's CPUs, or they were saturated: the figure tells of the host.
-    HostBound,
-    /// A node's own CPUs were full: a result.
-    NodeBound,
-    /// A round-trip time or a flush time got before and after differ, or differ from what was
-    /// asked.
-    Drifted,
-    /// A semi-synchronous source went on asynchronously.
-    Downgraded,
-    /// A volume had too few of its copies for a while.
-    Degraded,
-    /// More was offered than was answered.
-    Overloaded,
-    /// Some transactions failed.
-    Errors,
-    /// No transaction changed a row though the workload writes.
-    NoRows,
-    /// Packets left the switch too late: the cell is void.
-    LateLinks,
-    /// The switch ran without its priority.
-    LinksStarved,
-    /// Emulated disks answered too late.
-    LateDisks,
-    /// Replicas had not caught up with what came before when the load began.
-    Behind,
-    /// Paced, and the host's CPUs were busy all the same.
-    NotIdle,
-    /// Paced, and replicas had not applied what was committed before a connection's next.
-    NotApplied,
-    /// At an offered rate: latency still rose or fell when the window began.
-    NotSettled,
-}
-
-impl Flag {
-    /// As printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Flag::HostBound => "host-bound",
-            Flag::NodeBound => "node-bound",
-            Flag::Drifted => "drifted",
-            Flag::Downgraded => "downgraded",
-            Flag::Degraded => "degraded",
-            Flag::Overloaded => "overloaded",
-            Flag::Errors => "errors",
-            Flag::NoRows => "no-rows",
-            Flag::LateLinks => "late-links",
-            Flag::LinksStarved => "links-starved",
-            Flag::LateDisks => "late-disks",
-            Flag::Behind => "behind",
-            Flag::NotIdle => "not-idle",
-            Flag::NotApplied => "not-applied",
-            Flag::NotSettled => "not-settled",
-        }
-    }
 }

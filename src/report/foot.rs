@@ -269,6 +269,10 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
         }
         Flag::HostBound => "the host's CPUs were saturated; the figure tells of the host.",
         Flag::NodeBound => "a node's own CPUs were full: a result, as on a machine of that size.",
+        Flag::DriverBound => {
+            "a load driver, which is one thread, used more than 80 % of a core: it, not the \
+             servers, may be what was measured."
+        }
         Flag::Drifted => {
             "round-trip times or flush times before and after, or asked and got, differ by more \
              than 10 % and 100 µs."

@@ -237,6 +237,7 @@ impl Rig {
                 f64::from(rate) * f64::from(connections) / f64::from(cell.connections.max(1))
             }),
             pace: cell.pace,
+            slowdown: spec.slowdown,
             guest: None,
         };
         let jobs = (0..count).zip(parts).map(job).collect();

@@ -53,7 +53,8 @@ impl Reading {
 #[derive(Default)]
 pub struct Accounts {
     servers_us: BTreeMap<String, f64>,
-    client_us: f64,
+    /// Of each driver.
+    drivers_us: Vec<f64>,
     /// Of the front, where there is one.
     front_us: Option<f64>,
     /// By role and node.
@@ -86,10 +87,7 @@ impl Accounts {
         Ok(Accounts {
             threads: threads(lab, network, drivers, front),
             servers_us: server_cpu_us(lab),
-            client_us: drivers
-                .iter()
-                .filter_map(|driver| process_cpu_us(driver.pid()))
-                .sum(),
+            drivers_us: drivers.iter().map(driver_cpu_us).collect(),
             front_us: front.and_then(process_cpu_us),
             switch: network.counters()?,
             host: HostCpu::now(),
@@ -100,7 +98,7 @@ impl Accounts {
     /// Of a driver on the host's own network.
     pub fn of_client(driver: &Driver) -> Accounts {
         Accounts {
-            client_us: process_cpu_us(driver.pid()).unwrap_or(0.0),
+            drivers_us: vec![driver_cpu_us(driver)],
             threads: [((Role::Client, String::new()), Threads::of(driver.pid()))].into(),
             host: HostCpu::now(),
             ..Accounts::default()
@@ -111,7 +109,10 @@ impl Accounts {
         for (node, used_us) in &mut self.servers_us {
             *used_us += to.servers_us[node] - from.servers_us[node];
         }
-        self.client_us += to.client_us - from.client_us;
+        let meanwhile = used_by_each(&from.drivers_us, &to.drivers_us);
+        for (used_us, left_out_us) in self.drivers_us.iter_mut().zip(meanwhile) {
+            *used_us += left_out_us;
+        }
         self.front_us = self
             .front_us
             .zip(used_us(from.front_us, to.front_us))
@@ -128,8 +129,10 @@ impl Accounts {
 
     /// Writes what was used on this side until `end` into a measurement.
     pub fn client_until(&self, end: &Accounts, into: &mut Measurement) {
+        let drivers_us = used_by_each(&self.drivers_us, &end.drivers_us);
         into.cpu = CpuUsed {
-            client_us: end.client_us - self.client_us,
+            client_us: drivers_us.iter().sum(),
+            busiest_driver_us: drivers_us.into_iter().reduce(f64::max),
             front_us: used_us(self.front_us, end.front_us),
             idle_us_per_s: std::mem::take(&mut into.cpu.idle_us_per_s),
             idle_watched_s: into.cpu.idle_watched_s,
@@ -216,6 +219,14 @@ fn of_members(lab: &Lab, servers: usize, scheduled: &mut Vec<Scheduled>) {
             process.own_cpus = (own > 0).then_some(own as u32);
         }
     }
+}
+
+fn driver_cpu_us(driver: &Driver) -> f64 {
+    process_cpu_us(driver.pid()).unwrap_or(0.0)
+}
+
+fn used_by_each(from: &[f64], to: &[f64]) -> Vec<f64> {
+    from.iter().zip(to).map(|(from, to)| to - from).collect()
 }
 
 fn used_us(from: Option<f64>, to: Option<f64>) -> Option<f64> {

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::null_server::Service;
 use super::probe::{Load, Parts, Seen, Telling, bare_client, drive, quantile_ms};
+use crate::analysis::flags::{DRIVER_BOUND_SHARE, is_driver_bound};
 use crate::error::Result;
 use crate::record::self_test::Check;
+use crate::record::{CpuUsed, Flag, Measurement};
 
 /// How far the median may be from what the server took: one connection, and many.
 const MEDIAN_OFF_US: [f64; 2] = [20.0, 50.0];
@@ -16,8 +18,6 @@ const MANY: u32 = 64;
 /// All connections together, so that neither driver nor server is busy.
 const STATEMENTS_PER_S: u32 = 1_000;
 const MOST: u32 = 2_000;
-/// A driver that uses more than this share of a core may be what is measured.
-pub const FULL: f64 = 0.8;
 
 /// At delays that the server keeps, and with as many connections as there can be.
 pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
@@ -54,6 +54,8 @@ pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec
         window,
     })?;
     add(counts(&seen, &named(MOST)));
+    let of = format!("{} that begin one a second each", named(MOST));
+    add(flagged(seen.driver_share, &of, false));
     let seen = drive(&Load {
         service: Service::After(Duration::ZERO),
         connections: MANY,
@@ -61,7 +63,8 @@ pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec
         pace: None,
         window: Duration::from_secs(3),
     })?;
-    add(is_full(&seen));
+    let of = format!("{} at a server that takes no time", named(MANY));
+    add(flagged(seen.driver_share, &of, true));
     Ok(checks)
 }
 
@@ -115,11 +118,37 @@ fn counts(seen: &Seen, of: &str) -> Check {
     }
 }
 
-fn is_full(seen: &Seen) -> Check {
+/// Whether a measurement of a driver that takes such a share of a core is flagged, as it must be or
+/// must not.
+fn flagged(driver_share: f64, of: &str, must_be: bool) -> Check {
+    let measurement = Measurement {
+        window_s: 1.0,
+        cpu: CpuUsed {
+            busiest_driver_us: Some(driver_share * 1e6),
+            ..CpuUsed::default()
+        },
+        ..Measurement::default()
+    };
+    let (flag, most) = (Flag::DriverBound.name(), DRIVER_BOUND_SHARE * 100.0);
     Check {
-        what: format!("{} at a server that takes no time", named(MANY)),
-        must_hold: "the driver is seen to use more than 80 % of a core".to_owned(),
-        reached: format!("{:.0} %", seen.driver_share * 100.0),
-        holds: seen.driver_share > FULL,
+        what: format!("the driver, {of}"),
+        must_hold: match must_be {
+            true => format!("is {flag}: uses more than {most:.0} % of a core"),
+            false => format!("is not {flag}: uses {most:.0} % of a core at most"),
+        },
+        reached: format!("{:.0} %", driver_share * 100.0),
+        holds: is_driver_bound(&measurement) == must_be,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_driver_must_be_flagged_and_an_idle_one_must_not() {
+        let holds = |share, must_be| flagged(share, "a load", must_be).holds;
+        assert_eq!((holds(0.97, true), holds(0.79, true)), (true, false));
+        assert_eq!((holds(0.05, false), holds(0.81, false)), (true, false));
     }
 }

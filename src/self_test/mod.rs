@@ -4,12 +4,14 @@
 //! figure is told with the figure it reaches; no bound is loosened. Outcomes are kept in the cache
 //! and stand in every record made on this host.
 
+mod chance;
 mod driver;
 mod kept;
 pub mod null_server;
 mod open_loop;
 mod probe;
 mod same;
+mod slowdown;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -31,7 +33,7 @@ pub struct Kind {
 }
 
 /// All parts, in the order in which they run.
-pub const KINDS: [Kind; 3] = [
+pub const KINDS: [Kind; 4] = [
     Kind {
         name: "driver",
         title: "does the driver measure what a server takes",
@@ -49,6 +51,12 @@ pub const KINDS: [Kind; 3] = [
         title: "how often does a mode seem to differ from itself",
         takes: [Duration::from_secs(185), Duration::from_secs(1_300)],
         run: same::run,
+    },
+    Kind {
+        name: "slowdown",
+        title: "is a slowdown of known size found, and told as large as it is",
+        takes: [Duration::from_secs(90), Duration::from_secs(1_650)],
+        run: slowdown::run,
     },
 ];
 

@@ -173,6 +173,7 @@ fn job(load: &Load, at: &Told) -> Job {
         unique_from: 0,
         rate_per_s: load.rate_per_s,
         pace: load.pace,
+        slowdown: None,
         guest: None,
     }
 }

@@ -1,7 +1,6 @@
 //! A mode held against itself: nothing may differ, and figures say how often something seems to.
 
-use statrs::distribution::{Binomial, DiscreteCDF};
-
+use super::chance::at_most;
 use super::probe::{Parts, Telling};
 use crate::analysis::interval::{Noise, Risk, estimate, median};
 use crate::analysis::summary::{Anatomy, CellSummary, Estimate, Value};
@@ -9,10 +8,8 @@ use crate::analysis::{self, Summary};
 use crate::error::Result;
 use crate::record::self_test::Check;
 
-/// An interval misses so often where nothing differs; as often as one host in so many whose figures
-/// are sound may be told otherwise, for each check.
+/// An interval misses so often where nothing differs.
 const MISSED: f64 = 0.05;
-const BY_CHANCE: f64 = 0.05;
 /// The median of all ratios may be off by this.
 const MEDIAN_OFF: f64 = 0.02;
 /// What is counted for each commit may be off by this.
@@ -91,20 +88,11 @@ fn count_off(copy: &CellSummary, summary: &Summary) -> Option<f64> {
     Some(copy.bytes_per_commit.replication? / base.filter(|bytes| *bytes > 0.0)? - 1.0)
 }
 
-/// So many of some intervals may miss (a binomial's upper end): 10 of 120.
-fn at_most(intervals: usize) -> usize {
-    let Ok(binomial) = Binomial::new(MISSED, intervals as u64) else {
-        return 0;
-    };
-    let is_rare = |more: &u64| binomial.sf(*more) <= BY_CHANCE;
-    (0..=intervals as u64).find(is_rare).unwrap_or(0) as usize
-}
-
 fn excluded(what: &str, ratios: &[Estimate]) -> Check {
     let different = ratios
         .iter()
         .filter(|ratio| ratio.excludes(1.0) == Some(true));
-    let (different, most) = (different.count(), at_most(ratios.len()));
+    let (different, most) = (different.count(), at_most(MISSED, ratios.len()));
     Check {
         what: format!("{what} of a mode over its own"),
         must_hold: format!("at most {most} of {} ratios exclude 1", ratios.len()),
@@ -157,7 +145,7 @@ fn slopes(summary: &Summary) -> Check {
         })
     };
     let different = copies.iter().filter(|copy| !meets(copy)).count();
-    let most = at_most(copies.len());
+    let most = at_most(MISSED, copies.len());
     let off = copies.iter().filter_map(|(copy, own)| {
         let mut same = originals.iter();
         let one = same.find(|(one, _)| one.workload == copy.workload)?;
@@ -189,7 +177,6 @@ mod tests {
 
     #[test]
     fn as_many_may_seem_to_differ_as_do_by_chance_and_no_more() {
-        assert_eq!(at_most(120), 10);
         let with = |different: usize| {
             let ratios: Vec<Estimate> = (0..24)
                 .map(|number| ratio(if number < different { 1.1 } else { 1.0 }))

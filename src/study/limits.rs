@@ -73,6 +73,11 @@ pub const OFFERED_PER_S: Range<u64> = Range::new(1, 1_000_000);
 /// From the end of a connection's transaction to the beginning of its next. With a longer one too
 /// few would be in any window.
 pub const PACE: Range<Duration> = Range::new(Duration::from_micros(100), Duration::from_secs(10));
+/// Planted slowdown: the share of its time for which a connection rests.
+pub const SLOWDOWN: Range<f64> = Range {
+    low: 0.001,
+    high: 0.9,
+};
 /// Semi-synchronous timeout.
 pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1), HOUR);
 /// Between sites with copies of a volume: their connections are given up after twice this.

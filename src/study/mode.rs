@@ -269,6 +269,10 @@ pub struct ModeSpec {
     /// TLS on this mode's connections, where that is not as the study says.
     #[serde(default)]
     pub tls: Option<bool>,
+    /// Planted: each connection rests after each transaction, for this share of the time from the
+    /// beginning of one to that of the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
     /// What its nodes cost together in an hour, as the study says.
     #[serde(default)]
     pub price_usd_per_hour: Option<f64>,

@@ -190,6 +190,22 @@ impl Workload {
         }
     }
 
+    /// Whether it changes no row.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Workload::Sysbench { load, .. } => {
+                matches!(load, SysbenchLoad::PointSelect | SysbenchLoad::ReadOnly)
+            }
+            Workload::Mysqlslap { load, .. } => {
+                matches!(load, MysqlslapLoad::Key | MysqlslapLoad::Read)
+            }
+            Workload::Custom { transactions, .. } => transactions
+                .iter()
+                .flat_map(|transaction| &transaction.statements)
+                .all(|statement| starts_as_a_read(&statement.sql)),
+        }
+    }
+
     /// The name that tables print: `update_index`, `mysqlslap update`, or the user's own.
     pub fn label(&self) -> String {
         match self {
@@ -246,5 +262,23 @@ impl Workload {
             }
         }
         words.join(", ")
+    }
+}
+
+fn starts_as_a_read(sql: &str) -> bool {
+    let word = sql.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    let word = word.split(|c: char| !c.is_ascii_alphabetic()).next();
+    let word = word.unwrap_or_default().to_ascii_uppercase();
+    ["SELECT", "SHOW", "VALUES", "TABLE", "DO"].contains(&word.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_own_reads_are_told_from_writes() {
+        assert!(starts_as_a_read(" (select 1)") && starts_as_a_read("SHOW TABLES"));
+        assert!(!starts_as_a_read("UPDATE t SET a = 1") && !starts_as_a_read("SELECTED"));
     }
 }

@@ -85,6 +85,7 @@ impl Server {
             unique_from: 0,
             rate_per_s: None,
             pace: None,
+            slowdown: None,
             guest: None,
         }
     }

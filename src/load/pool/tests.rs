@@ -1,4 +1,4 @@
-//! A paced pool against a server that says yes to everything.
+//! A pool whose sessions rest, against a server that says yes to everything.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -92,19 +92,30 @@ fn receive(stream: &mut TcpStream) -> std::io::Result<()> {
 }
 
 fn pool(target: SocketAddr, connections: u32, pace: Duration) -> Pool {
+    pool_of(&Job {
+        pace: Some(pace),
+        ..job(target, connections)
+    })
+}
+
+fn pool_of(job: &Job) -> Pool {
+    let unique = UniqueNumbers {
+        from: 0,
+        driver: 0,
+        drivers: 1,
+    };
+    let script = script(&job.workload, unique).unwrap();
+    Pool::new(job, script, None, Instant::now()).unwrap()
+}
+
+fn job(target: SocketAddr, connections: u32) -> Job {
     let workload = Workload::Sysbench {
         load: SysbenchLoad::UpdateIndex,
         tables: 1,
         table_size: 10,
         prepared: false,
     };
-    let unique = UniqueNumbers {
-        from: 0,
-        driver: 0,
-        drivers: 1,
-    };
-    let script = script(&workload, unique).unwrap();
-    let job = Job {
+    Job {
         targets: vec![target],
         user: "u".into(),
         password: "".into(),
@@ -117,10 +128,10 @@ fn pool(target: SocketAddr, connections: u32, pace: Duration) -> Pool {
         drivers: 1,
         unique_from: 0,
         rate_per_s: None,
-        pace: Some(pace),
+        pace: None,
+        slowdown: None,
         guest: None,
-    };
-    Pool::new(&job, script, None, Instant::now()).unwrap()
+    }
 }
 
 /// Moves the pool until something holds.
@@ -169,6 +180,26 @@ fn a_session_begins_again_a_pace_after_its_last_end() {
     // Nothing was queued, and no second account is kept.
     assert_eq!((snapshot.due, snapshot.service_us), (0, None));
     assert_eq!(seen.statements(), 20);
+}
+
+#[test]
+fn a_slowed_session_is_at_work_for_the_rest_of_the_time_only() {
+    let (address, seen) = server(Cut::Never);
+    let mut pool = pool_of(&Job {
+        slowdown: Some(0.9),
+        ..job(address, 1)
+    });
+    turn_until(&mut pool, |pool| pool.answered() == 20);
+    let snapshot = pool.mark();
+    let took_us = crate::record::histogram::decode(&snapshot.latency_us).unwrap();
+    // After the last it has not rested yet; a histogram has three digits.
+    let at_work_us = took_us.mean() * 20.0 - took_us.max() as f64;
+    let whole_us = snapshot.window_s * 1e6;
+    assert!(
+        at_work_us * 10.0 < whole_us * 1.01,
+        "{at_work_us} of {whole_us}"
+    );
+    assert_eq!((snapshot.commits, seen.statements()), (20, 20));
 }
 
 #[test]

@@ -215,6 +215,7 @@ impl Endpoint {
             unique_from: self.unique_next,
             rate_per_s: cell.rate_per_s.map(f64::from),
             pace: cell.pace,
+            slowdown: None,
             guest: Some(access.guest()),
         }
     }

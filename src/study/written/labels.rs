@@ -68,6 +68,8 @@ fn common_words(spec: &ModeSpec) -> Vec<String> {
     if let Some(is_on) = spec.tls {
         words.push(if is_on { "TLS" } else { "no TLS" }.to_owned());
     }
+    let slowdown = spec.slowdown.map(units::show_percent);
+    words.extend(slowdown.map(|share| format!("slowed {share}")));
     words.extend(
         spec.variables
             .iter()

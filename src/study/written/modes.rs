@@ -119,6 +119,7 @@ fn rows_of<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Vec<Row<'d>> {
         varied: None,
         endpoint: None,
         tls: table.read("tls", Node::flag),
+        slowdown: table.read("slowdown", |node| node.share(limits::SLOWDOWN)),
         price_usd_per_hour: table.get("price_usd_per_hour").and_then(price),
     };
     let given = label.as_ref().and_then(Node::words).map(str::trim);
@@ -382,8 +383,9 @@ fn baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
 /// is such a one.
 fn default_baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
     let own = &rows[index].spec;
+    let is_plain = |spec: &ModeSpec| spec.mode == Mode::Single && spec.slowdown.is_none();
     let is_baseline =
-        |spec: &ModeSpec| spec.server == own.server && spec.mode == Mode::Single && spec.binary_log;
+        |spec: &ModeSpec| spec.server == own.server && is_plain(spec) && spec.binary_log;
     let candidates: Vec<&ModeSpec> = rows
         .iter()
         .map(|row| &row.spec)

@@ -68,8 +68,25 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
         rounds: rounds(table),
         watch_after: watch_after(table),
     };
+    check_slowed(table, &sweep, around.modes);
     table.finish();
     sweep
+}
+
+/// What is slowed is a connection that begins its next transaction as soon as it can.
+fn check_slowed(table: &Table<'_>, sweep: &Sweep, modes: &[ModeSpec]) {
+    let has_rests = !sweep.rates_per_s.is_empty() || !sweep.paces.is_empty();
+    if !has_rests && !sweep.workloads.iter().any(is_mysqlslap) {
+        return;
+    }
+    let is_slowed = |spec: &&ModeSpec| spec.slowdown.is_some() && sweep.has_mode(&spec.label);
+    for spec in modes.iter().filter(is_slowed) {
+        table.wrong(
+            &format!("mode {:?}", spec.label),
+            "a slowdown cannot be with rate, pace or mysqlslap's workloads: give this sweep other \
+             modes",
+        );
+    }
 }
 
 /// Distances, disks and the client's place are as they are.

@@ -208,6 +208,30 @@ fn paces_are_times_without_a_rate_and_not_for_mysqlslap() {
 }
 
 #[test]
+fn a_planted_slowdown_is_of_closed_loops_and_no_default_baseline() {
+    let slowed = |share: &str| format!("{SINGLE}slowdown = {share}\n");
+    let both = format!("{}{SINGLE}", slowed("\"10%\""));
+    let expected = ["mysql single slowed 10% / mysql single", "mysql single"];
+    assert_eq!(labels(&both), expected);
+    let modes = meant(&with_modes(&both)).modes;
+    assert_eq!((modes[0].slowdown, modes[1].slowdown), (Some(0.1), None));
+    for share in ["0", "0.95", "\"a tenth\""] {
+        let said = mistakes(&with_modes(&slowed(share)));
+        assert!(said.contains("must be a share from 0.001 to 0.9"), "{said}");
+    }
+    let beside = |lines: &str| format!("{both}{SWEEP}\n[[sweep]]\nrtt = \"1ms\"\n{lines}\n");
+    let rate = "workload = \"insert\"\nrate = 500";
+    let pace = "workload = \"insert\"\npace = \"20ms\"";
+    for lines in [rate, pace, "workload = \"mysqlslap key\""] {
+        let said = mistakes(&beside(lines));
+        let wrong = "mode \"mysql single slowed 10%\"; a slowdown";
+        assert!(said.contains(wrong), "{said}");
+        let others = format!("modes = [\"mysql single\"]\n{lines}");
+        assert_eq!(meant(&beside(&others)).sweeps.len(), 2);
+    }
+}
+
+#[test]
 fn own_workloads_are_checked() {
     let text = r#"
         [workload.a]
