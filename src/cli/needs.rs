@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::disk::{check_room, missing};
 use crate::lab::memory::Controller;
-use crate::plan::labs;
+use crate::plan::{LabPlan, labs};
 use crate::run::cpus;
 use crate::study::Study;
 
@@ -21,12 +21,16 @@ pub fn need_disks(study: &Study) -> Result<()> {
     if !missing.is_empty() {
         return Err(Error::Mistakes(missing));
     }
-    check_room(images, image_count(study))
+    check_room(&images.place, &image_sizes(study))
 }
 
-/// Every node of every lab has an image: all labs stand at the same time.
-fn image_count(study: &Study) -> u64 {
-    labs(study).iter().map(|lab| u64::from(lab.nodes)).sum()
+/// In bytes. Every node of every lab has an image: all labs stand at the same time.
+fn image_sizes(study: &Study) -> Vec<u64> {
+    let of_lab = |lab: &LabPlan| {
+        let bytes = lab.images(study).map(|images| images.bytes);
+        std::iter::repeat_n(bytes, lab.nodes as usize)
+    };
+    labs(study).iter().flat_map(of_lab).flatten().collect()
 }
 
 /// A study that limits a server's memory needs the memory controller.

@@ -1,11 +1,11 @@
-//! A front: a real proxy between clients and servers, with static routes, in a client's place or
-//! in one of its own.
+//! A front: a real proxy between clients and servers, in a client's place or in one of its own.
+//! Its routes are static, but for those of a Router that has bootstrapped itself.
 
 use std::fs::{self, File};
 use std::net::SocketAddrV4;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::netns::Place;
@@ -28,6 +28,9 @@ const CONNECT_S: u64 = 600;
 const CONNECTIONS_MAX: u64 = 20_000;
 /// Lines of its log in a breakdown.
 const LOG_LINES: usize = 8;
+/// Ports that a front may take, from its own on: a Router that has bootstrapped itself listens for
+/// readers too, and for two protocols.
+pub const PORTS: u16 = 10;
 
 /// What a front is to do: where it listens, and for which servers. One server takes all
 /// connections; several take them in turn.
@@ -35,6 +38,8 @@ const LOG_LINES: usize = 8;
 pub struct Route {
     pub listen: SocketAddrV4,
     pub servers: Vec<SocketAddrV4>,
+    /// The Unix socket of the first server, by which a Router bootstraps itself.
+    pub socket: PathBuf,
 }
 
 /// A running proxy. Dropped, it is ended and reaped.
@@ -47,10 +52,12 @@ pub struct Front {
 
 impl Front {
     /// Starts a proxy at `place` as the servers' user, its files in the new folder `folder`, and
-    /// waits until as many connections through it as it has servers have answered a `client`.
+    /// waits until as many connections through it as it has servers have answered a `client`. For
+    /// a Router that bootstraps itself the cluster's metadata must be there.
     ///
     /// # Errors
-    /// A breakdown with its last log lines if it ends, or lets no connection through.
+    /// A breakdown with its last log lines if it ends, lets no connection through, or does not
+    /// bootstrap itself.
     pub fn start(
         proxy: Proxy,
         program: &ProxyProgram,
@@ -62,20 +69,19 @@ impl Front {
         let tried = || format!("start {name}");
         fs::create_dir_all(&folder).tried(tried)?;
         chown(&folder, Some(SERVER_UID), Some(SERVER_UID)).tried(tried)?;
-        let (text, option) = match proxy {
-            Proxy::Router => (router_file(&route, program, &folder), &["--config"][..]),
-            Proxy::Haproxy => (haproxy_file(&route), &["-db", "-f"][..]),
+        let file = match proxy {
+            Proxy::Router => written(&folder, &router_file(&route, program, &folder))?,
+            Proxy::RouterBootstrapped => bootstrap(program, place, &route, &folder)?,
+            Proxy::Haproxy => written(&folder, &haproxy_file(&route))?,
         };
-        let file = folder.join("proxy.conf");
-        fs::write(&file, text).tried(|| format!("write {}", file.display()))?;
+        let options: &[&str] = match proxy {
+            Proxy::Router | Proxy::RouterBootstrapped => &["--config"],
+            Proxy::Haproxy => &["-db", "-f"],
+        };
         let log = File::create(folder.join("out")).tried(tried)?;
-        let mut command = program.command();
-        command.args(option).arg(&file);
-        command.env("HOME", "/nonexistent").current_dir(&folder);
-        command.stdin(Stdio::null());
+        let mut command = command(program, place, &folder)?;
+        command.args(options).arg(&file);
         command.stdout(log.try_clone().tried(tried)?).stderr(log);
-        place.enter(&mut command)?;
-        drop_to_server_user(&mut command);
         let process = command.spawn().tried(tried)?;
         let mut front = Front {
             route,
@@ -83,7 +89,7 @@ impl Front {
             folder,
             process,
         };
-        front.wait_answering(client)?;
+        front.wait_answering(client, "start")?;
         Ok(front)
     }
 
@@ -100,15 +106,19 @@ impl Front {
         }
     }
 
-    fn wait_answering(&mut self, client: &Place) -> Result<()> {
+    /// Waits until as many connections through it as it has servers have answered a `client`.
+    ///
+    /// # Errors
+    /// A breakdown, `doing` that, with its last log lines if it ends or lets no connection through.
+    pub fn wait_answering(&mut self, client: &Place, doing: &str) -> Result<()> {
         let start = Instant::now();
         for _ in 0..self.route.servers.len() {
             while let Err(refusal) = self.try_connection(client)? {
-                self.check_alive("start")?;
+                self.check_alive(doing)?;
                 if start.elapsed() > START_LIMIT {
                     let seconds = START_LIMIT.as_secs();
                     let status = format!("no answer through it after {seconds} s: {refusal}");
-                    return Err(self.breakdown("start", &status));
+                    return Err(self.breakdown(doing, &status));
                 }
                 pause(Duration::from_millis(20))?;
             }
@@ -127,14 +137,8 @@ impl Front {
 
     fn breakdown(&self, doing: &str, status: &str) -> Error {
         let text = fs::read_to_string(self.folder.join("out")).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        let (_, last) = lines.split_at(lines.len().saturating_sub(LOG_LINES));
-        Breakdown {
-            tried: format!("{doing} {}", self.name),
-            status: status.to_owned(),
-            log: last.iter().map(|line| (*line).to_owned()).collect(),
-        }
-        .into()
+        let tried = format!("{doing} {}", self.name);
+        ended(tried, status, &text)
     }
 }
 
@@ -143,6 +147,88 @@ impl Drop for Front {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// A breakdown with the last lines that a proxy said.
+fn ended(tried: String, status: &str, said: &str) -> Error {
+    let lines: Vec<&str> = said.lines().collect();
+    let (_, last) = lines.split_at(lines.len().saturating_sub(LOG_LINES));
+    Breakdown {
+        tried,
+        status: status.to_owned(),
+        log: last.iter().map(|line| (*line).to_owned()).collect(),
+    }
+    .into()
+}
+
+/// A proxy's program at a place, as the servers' user; its options are still to come.
+fn command(program: &ProxyProgram, place: &Place, folder: &Path) -> Result<Command> {
+    let mut command = program.command();
+    command.env("HOME", "/nonexistent").current_dir(folder);
+    command.stdin(Stdio::null());
+    place.enter(&mut command)?;
+    drop_to_server_user(&mut command);
+    Ok(command)
+}
+
+/// A file with that configuration.
+fn written(folder: &Path, text: &str) -> Result<PathBuf> {
+    let file = folder.join("proxy.conf");
+    fs::write(&file, text).tried(|| format!("write {}", file.display()))?;
+    Ok(file)
+}
+
+/// Has MySQL Router bootstrap itself, and waits until it has: it gets an account of its own, makes
+/// certificates, and writes its configuration, whose file this is.
+fn bootstrap(
+    program: &ProxyProgram,
+    place: &Place,
+    route: &Route,
+    folder: &Path,
+) -> Result<PathBuf> {
+    let tried = || format!("bootstrap {} (at {})", program.name, place.name);
+    let made = folder.join("bootstrapped");
+    let mut command = command(program, place, folder)?;
+    command.args(bootstrap_options(route, program, &made));
+    let output = command.output().tried(tried)?;
+    if output.status.success() {
+        return Ok(made.join("mysqlrouter.conf"));
+    }
+    let said = [output.stdout, output.stderr].concat();
+    let status = format!("it ended: {}", output.status);
+    Err(ended(tried(), &status, &String::from_utf8_lossy(&said)))
+}
+
+/// What MySQL Router bootstraps itself with. All that it writes is its own default, but for where
+/// it listens, and for limits that no study shall meet, as in [`router_file`]. Without its REST
+/// interface, which would take one port of all Routers at a place. It asks for the password of
+/// the server's root, who has none: its input is empty.
+fn bootstrap_options(route: &Route, program: &ProxyProgram, made: &Path) -> Vec<String> {
+    let address = route.listen.ip();
+    let port = route.listen.port();
+    let plugins = program.plugins.as_ref();
+    let plugins = plugins.map(|path| format!("DEFAULT.plugin_folder={}", path.display()));
+    let set = [
+        "DEFAULT.logging_folder=".to_owned(),
+        format!("DEFAULT.max_total_connections={CONNECTIONS_MAX}"),
+        format!("routing:bootstrap_rw.connect_timeout={CONNECT_S}"),
+        format!("routing:bootstrap_rw.client_connect_timeout={CONNECT_S}"),
+        format!("routing:bootstrap_rw.max_connect_errors={}", u32::MAX),
+    ];
+    let set = set.into_iter().chain(plugins);
+    [
+        "--bootstrap=root@localhost".to_owned(),
+        format!("--bootstrap-socket={}", route.socket.display()),
+        format!("--directory={}", made.display()),
+        format!("--name=acklab-{port}"),
+        format!("--report-host={address}"),
+        format!("--conf-bind-address={address}"),
+        format!("--conf-base-port={port}"),
+        "--disable-rest".to_owned(),
+    ]
+    .into_iter()
+    .chain(set.map(|option| format!("--conf-set-option={option}")))
+    .collect()
 }
 
 /// MySQL Router's configuration. `PASSTHROUGH`: TLS, if any, is between client and server.
@@ -193,7 +279,34 @@ mod tests {
         Route {
             listen: SocketAddrV4::new([198, 19, 0, 1].into(), 6446),
             servers: (1..=servers).map(address).collect(),
+            socket: "/run/a/sock".into(),
         }
+    }
+
+    #[test]
+    fn router_bootstraps_itself_by_the_socket_and_listens_where_it_is_told() {
+        let options = |plugins| {
+            let program = ProxyProgram::example(plugins);
+            bootstrap_options(&route(1), &program, Path::new("/run/f/bootstrapped"))
+        };
+        let own = options(Some("/x/plugin"));
+        for option in [
+            "--bootstrap=root@localhost",
+            "--bootstrap-socket=/run/a/sock",
+            "--directory=/run/f/bootstrapped",
+            "--conf-bind-address=198.19.0.1",
+            "--conf-base-port=6446",
+            "--report-host=198.19.0.1",
+            "--conf-set-option=DEFAULT.plugin_folder=/x/plugin",
+            "--conf-set-option=DEFAULT.max_total_connections=20000",
+        ] {
+            assert!(own.iter().any(|one| one == option), "{option} in {own:?}");
+        }
+        // TLS, pools and the cache's times are what it writes by itself.
+        for word in ["ssl", "idle", "sharing", "ttl"] {
+            assert!(!own.iter().any(|one| one.contains(word)), "{word} in {own:?}");
+        }
+        assert_eq!(options(None).len(), own.len() - 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod child;
+pub mod cluster_metadata;
 pub mod disk;
 pub mod endpoint;
 pub mod front;

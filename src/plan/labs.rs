@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::study::mode::Family;
-use crate::study::{ModeSpec, Study, Variables};
+use crate::study::{Images, ModeSpec, Study, Variables};
 
 /// Servers that stay up for the whole study and serve one or more modes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct LabPlan {
     pub appliers: u32,
     pub binary_log: bool,
     pub memory_bytes: Option<u64>,
+    /// Size of each node's image of an emulated disk, where it is not the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_bytes: Option<u64>,
     #[serde(default)]
     pub tls: bool,
     /// Its servers' own; some modes may change them for a while.
@@ -35,6 +38,13 @@ impl LabPlan {
     pub fn variants<'s>(&self, study: &'s Study) -> impl Iterator<Item = &'s ModeSpec> {
         let specs = self.modes.iter().map(move |mode| &study.modes[*mode]);
         specs.filter(|spec| spec.varied.is_some())
+    }
+
+    /// The images of its nodes; `None` on plain folders.
+    pub fn images(&self, study: &Study) -> Option<Images> {
+        let images = study.images.clone()?;
+        let bytes = self.image_bytes.unwrap_or(images.bytes);
+        Some(Images { bytes, ..images })
     }
 }
 
@@ -95,6 +105,7 @@ fn lab_for(study: &Study, index: usize) -> LabPlan {
         appliers: spec.appliers,
         binary_log: spec.binary_log,
         memory_bytes: spec.memory_bytes,
+        image_bytes: spec.image_bytes,
         tls: study.has_tls(spec),
         variables: spec.variables.clone(),
         node_variables: spec.node_variables.clone(),

@@ -28,8 +28,8 @@ fn built_in_studies_keep_their_time() {
         ("compare-full", 42.0),
         ("anatomy", 43.0),
         ("group-commit", 38.0),
-        ("gmo-innodb-cluster-2022", 30.0),
-        ("clouds-2015", 20.0),
+        ("gmo-innodb-cluster-2022", 33.0),
+        ("clouds-2015", 22.0),
     ] {
         let minutes = minutes(&built_in(name));
         assert!(minutes <= most, "{name}: {minutes} min of {most}");
@@ -366,6 +366,9 @@ fn modes_share_servers_unless_they_need_their_own() {
         ("mysql async", true, |spec| {
             spec.memory_bytes = Some(1 << 30)
         }),
+        ("mysql async", true, |spec| {
+            spec.image_bytes = Some(2 << 30)
+        }),
         ("mysql async", true, |spec| spec.tls = Some(true)),
         ("mysql async", true, |spec| {
             (spec.appliers, spec.nodes) = (1, 2)
@@ -389,6 +392,9 @@ fn modes_share_servers_unless_they_need_their_own() {
         assert_eq!(lab.modes.len() == 1, is_own, "{spec:?}");
         let has = (lab.memory_bytes, lab.tls);
         assert_eq!(has, (spec.memory_bytes, spec.tls == Some(true)));
+        let of_all = study.images.as_ref().map(|images| images.bytes);
+        let own = lab.images(&study).map(|images| images.bytes);
+        assert_eq!(own, spec.image_bytes.or(of_all));
         if is_own {
             assert_eq!((lab.nodes, lab.appliers), (spec.nodes, spec.appliers));
         }

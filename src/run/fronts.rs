@@ -5,11 +5,11 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, breakdown};
-use crate::lab::Lab;
-use crate::lab::front::{Front, Route};
+use crate::lab::front::{Front, PORTS, Route};
 use crate::lab::network::Network;
 use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue, ProxyProgram};
+use crate::lab::{Lab, cluster_metadata};
 use crate::plan::Cell;
 use crate::study::{FrontAt, Proxy, Study};
 
@@ -18,16 +18,17 @@ const FIRST_PORT: u16 = 6446;
 
 /// All that run, and what more can be made of.
 pub struct Fronts {
+    /// By the proxy that the catalogue knows.
     programs: BTreeMap<Proxy, ProxyProgram>,
     /// By the index of the mode and the site of its clients.
     running: BTreeMap<(usize, String), Front>,
     run_folder: PathBuf,
 }
 
-/// Proxies that a study needs, each once.
+/// Proxies of the catalogue that a study needs, each once.
 pub fn proxies(study: &Study) -> Vec<Proxy> {
     let fronts = study.modes.iter().filter_map(|spec| spec.front);
-    let mut proxies: Vec<Proxy> = fronts.map(|front| front.proxy).collect();
+    let mut proxies: Vec<Proxy> = fronts.map(|front| front.proxy.program()).collect();
     proxies.sort();
     proxies.dedup();
     proxies
@@ -72,8 +73,9 @@ impl Fronts {
         self.programs.values()
     }
 
-    /// Starts the front that a cell's clients connect to, unless there is none or it runs already.
-    /// The cell's mode must be in force.
+    /// Starts the front that a cell's clients connect to, if there is one and it does not run yet.
+    /// One that runs must answer: a Router that looks its primaries up does not know all at once
+    /// what a change of the mode has made of them. The cell's mode must be in force.
     ///
     /// # Errors
     /// A breakdown with its last log lines.
@@ -81,15 +83,21 @@ impl Fronts {
         &mut self,
         study: &Study,
         cell: &Cell,
-        lab: &Lab,
+        lab: &mut Lab,
         network: &Network,
     ) -> Result<()> {
         let spec = &study.modes[cell.mode];
-        let key = (cell.mode, cell.client_site.clone());
-        let Some(asked) = spec.front.filter(|_| !self.running.contains_key(&key)) else {
+        let Some(asked) = spec.front else {
             return Ok(());
         };
         let client = &network.clients[&cell.client_site];
+        let key = (cell.mode, cell.client_site.clone());
+        if let Some(front) = self.running.get_mut(&key) {
+            return front.wait_answering(client, "connect through");
+        }
+        if asked.proxy == Proxy::RouterBootstrapped {
+            cluster_metadata::write(lab)?;
+        }
         let place = match asked.at {
             FrontAt::Client => client,
             FrontAt::Own => &network.fronts[&cell.client_site],
@@ -97,11 +105,12 @@ impl Fronts {
         let number = self.running.len() as u16;
         let server = |i: usize| SocketAddrV4::new(lab.nodes[i].place.address, PORT);
         let route = Route {
-            listen: SocketAddrV4::new(place.address, FIRST_PORT + number),
+            listen: SocketAddrV4::new(place.address, FIRST_PORT + PORTS * number),
             servers: lab.writers(spec).map(server).collect(),
+            socket: lab.nodes[0].socket(),
         };
         let folder = self.run_folder.join(format!("front.{number}"));
-        let program = &self.programs[&asked.proxy];
+        let program = &self.programs[&asked.proxy.program()];
         let front = Front::start(asked.proxy, program, (place, client), route, folder)?;
         self.running.insert(key, front);
         Ok(())

@@ -151,11 +151,11 @@ impl Rig {
         Ok(())
     }
 
-    /// Creates and fills the tables of all the study's workloads in every lab.
+    /// Creates and fills the tables of the study's workloads, in each lab those that it is to have.
     pub fn load_tables(&mut self, study: &Study) -> Result<()> {
         let workloads = distinct_tables(study);
-        for lab in &mut self.labs {
-            for workload in &workloads {
+        for (lab, plan) in self.labs.iter_mut().zip(&self.plans) {
+            for workload in workloads.iter().filter(|one| has_tables(study, plan, one)) {
                 load(lab, workload, study.seed)?;
             }
         }
@@ -178,9 +178,11 @@ impl Rig {
         }
     }
 
-    /// Starts what a cell's clients connect to, where that is not a server. Its mode is in force.
+    /// Has what a cell's clients connect to run and answer, where that is not a server. Its mode is
+    /// in force.
     pub fn raise_front(&mut self, study: &Study, cell: &Cell) -> Result<()> {
-        let lab = &self.labs[self.lab_index(cell.mode)];
+        let index = self.lab_index(cell.mode);
+        let lab = &mut self.labs[index];
         self.fronts.raise(study, cell, lab, &self.network)
     }
 
@@ -302,6 +304,20 @@ pub(super) fn distinct_tables(study: &Study) -> Vec<Workload> {
     chosen
 }
 
+/// Whether a lab has a workload's tables. A study's own SQL is set up only where one of the lab's
+/// modes is measured with it: its rows can be many. sysbench's tables, on which it may build, are
+/// everywhere.
+fn has_tables(study: &Study, plan: &LabPlan, workload: &Workload) -> bool {
+    let is_own = matches!(workload, Workload::Custom { .. });
+    let mut sweeps = study.sweeps.iter();
+    !is_own
+        || sweeps.any(|sweep| {
+            let mut modes = plan.modes.iter();
+            sweep.workloads.contains(workload)
+                && modes.any(|&mode| sweep.has_mode(&study.modes[mode].label))
+        })
+}
+
 fn load(lab: &mut Lab, workload: &Workload, seed: u64) -> Result<()> {
     let writer = &mut lab.nodes[0];
     writer.run(&format!("USE {DATABASE}"))?;
@@ -347,7 +363,7 @@ fn lab_spec(plan: &LabPlan, study: &Study) -> LabSpec {
         memory_bytes: plan.memory_bytes,
         spread,
         tls: plan.tls,
-        images: study.images.clone(),
+        images: plan.images(study),
         copied: plan.family.copies_volume().then_some(copied),
         seed: study.seed,
         my_cnf: study.my_cnf.clone(),
@@ -366,7 +382,7 @@ fn spawn_driver(place: &Place) -> Result<Driver> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::MysqlslapLoad;
+    use crate::study::{MysqlslapLoad, builtin, written};
 
     fn dealt(workload: &Workload, connections: u32) -> Vec<(usize, u32)> {
         let writers = [1, 2, 3].map(|port| SocketAddr::from(([198, 18, 0, 1], port)));
@@ -383,5 +399,24 @@ mod tests {
         assert_eq!(dealt(&sysbench, 2), [(1, 1), (1, 1)]);
         let mysqlslap = Workload::mysqlslap(MysqlslapLoad::Write);
         assert_eq!(dealt(&mysqlslap, 50), [(3, 50)]);
+    }
+
+    #[test]
+    fn own_sql_is_set_up_where_a_mode_runs_it_and_sysbench_tables_everywhere() {
+        let study = written::sample(builtin("clouds-2015").expect("a study"));
+        let mut workloads = distinct_tables(&study);
+        workloads.push(Workload::default());
+        let labs = labs(&study);
+        let of_mode = |label: &str| -> Vec<String> {
+            let serves = |mode: &usize| study.modes[*mode].label == label;
+            let lab = labs.iter().find(|lab| lab.modes.iter().any(serves));
+            let lab = lab.expect("a lab");
+            let had = workloads.iter().filter(|one| has_tables(&study, lab, one));
+            had.map(Workload::label).collect()
+        };
+        let sysbench = Workload::default().label();
+        assert_eq!(of_mode("4 of 6"), ["reads", "updates", &sysbench[..]]);
+        let starved = ["starved reads", "starved updates", &sysbench[..]];
+        assert_eq!(of_mode("16 MB pool"), starved);
     }
 }

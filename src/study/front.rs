@@ -4,20 +4,32 @@ use serde::{Deserialize, Serialize};
 
 /// A program that hands connections on to servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Proxy {
     /// MySQL Router with static routes.
     Router,
+    /// MySQL Router as it bootstraps itself against an InnoDB Cluster: it finds the primaries by
+    /// the cluster's metadata, and TLS ends in it.
+    RouterBootstrapped,
     /// HAProxy in TCP mode.
     Haproxy,
 }
 
 impl Proxy {
-    /// Its name in studies and in the catalogue.
+    /// Its name in studies; where it is a program of its own, in the catalogue too.
     pub fn name(self) -> &'static str {
         match self {
             Proxy::Router => "router",
+            Proxy::RouterBootstrapped => "router-bootstrapped",
             Proxy::Haproxy => "haproxy",
+        }
+    }
+
+    /// The one of the same program that the catalogue knows.
+    pub fn program(self) -> Proxy {
+        match self {
+            Proxy::Router | Proxy::RouterBootstrapped => Proxy::Router,
+            Proxy::Haproxy => Proxy::Haproxy,
         }
     }
 }

@@ -260,6 +260,9 @@ pub struct ModeSpec {
     /// Memory that each server may use, in bytes; `None` for no limit.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
+    /// Size of each of its nodes' images of emulated disks, where it is not the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_bytes: Option<u64>,
     /// Label of the mode that ratios are taken against; `None` for a baseline itself.
     pub baseline: Option<String>,
     /// Server variables for all nodes.

@@ -192,6 +192,63 @@ fn lab_front_passes_tls_through_and_takes_servers_in_turn() {
     });
 }
 
+/// Two rounds: between the blocks the group changes from one primary to three and back, under
+/// Routers that run on.
+const BOOTSTRAPPED: &str = r#"
+rounds = 2
+sites = ["a", "b", "c"]
+tls = true
+[workload.slap]
+tool = "mysqlslap"
+load = "write"
+auto_generate_sql_write_number = 50
+number_of_queries = 160
+iterations = 5
+[[mode]]
+server = "mysql"
+mode = "group"
+front = ["router", "router-bootstrapped"]
+[[mode]]
+server = "mysql"
+mode = "group-multi"
+front = "router-bootstrapped"
+[[sweep]]
+workload = "slap"
+connections = 8
+rtt = "1ms"
+"#;
+
+/// TLS ends in a Router that has bootstrapped itself: so it can give the next client a connection
+/// that another one has left, which a Router that only passes TLS through cannot.
+#[test]
+fn lab_front_that_has_bootstrapped_itself_finds_a_primary_and_ends_tls() {
+    on_ground("front: a Router that bootstraps itself", |ground| {
+        let report = report_of(ground, BOOTSTRAPPED, &[]);
+        let found = measured(ground);
+        assert_eq!((report.cells().len(), found.len()), (3, 3));
+        for cell in report.cells() {
+            check_no_errors(cell);
+            let label = cell["label"].as_str().expect("a label");
+            assert!(number(&cell["cpu_us_per_commit"]["front"]) > 0.0, "{label}");
+            // One primary takes all, though a group may have three.
+            let inserts = |node: &str| change(&found[label], node, "Com_insert");
+            let most = ["a", "b", "c"].map(inserts).into_iter().fold(0.0, f64::max);
+            let commits = found[label].commits as f64;
+            assert!(most >= commits * 0.9, "{label}: {most} of {commits}");
+        }
+        // Five iterations connect eight clients each.
+        let [passed, ended] = ["", "-bootstrapped"].map(|word| {
+            let measurement = &found[&format!("mysql group via router{word}")];
+            let of = |name: &str| change(measurement, "a", name);
+            (of("Connections"), of("Ssl_finished_accepts"))
+        });
+        assert!(passed.0 >= 40.0 && passed.1 >= 40.0, "{passed:?}");
+        assert!(ended.0 < passed.0 && ended.1 < passed.1, "{ended:?} {passed:?}");
+        let settings = &report.cell("through it", |cell| cell["mode"] == "group-multi")["settings"];
+        assert_eq!(settings["front"], "router-bootstrapped");
+    });
+}
+
 const LONG: &str = r#"
 sites = ["a"]
 warmup = "0.1s"

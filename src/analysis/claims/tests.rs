@@ -239,7 +239,8 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     assert_ne!(verdicts("group-replication-2017", &cells)[1], holds);
     let clouds = verdicts("clouds-2015", &examples::clouds());
     assert_eq!(clouds[..5], [holds, holds, holds, open, holds]);
-    assert_eq!(clouds[5..9], [lacks; 4]);
+    // What stopped there is an input here; what is about services, no stand-in can show.
+    assert_eq!(clouds[5..9], [lacks, holds, lacks, lacks]);
     assert_eq!(clouds[9..], [holds, lacks, holds, lacks]);
 }
 

@@ -32,17 +32,18 @@ pub fn planned(study: Study) -> Vec<CellSummary> {
     cells::summarise(&record)
 }
 
-/// Of a built-in study, with one more mode wherever another one is named.
-fn planned_with(key: &str, mode: &str, own: &str, beside: &str) -> Vec<CellSummary> {
+/// Of a built-in study, with more modes: of each its label, its lines, and beside which other one
+/// sweeps are to name it.
+fn planned_with(key: &str, more: &[(&str, &str, &str)]) -> Vec<CellSummary> {
     let text = builtin(key).expect("a study");
-    let beside = format!("\"{beside}\"");
     let (modes, sweeps) = text.split_at(text.find("[[sweep]]").expect("a sweep"));
-    let named = format!("\"{own}\", {beside}");
-    let text = format!(
-        "{modes}[[mode]]\nlabel = \"{own}\"\n{mode}\n{}",
-        sweeps.replace(&beside, &named)
-    );
-    planned(study(&text))
+    let (mut modes, mut sweeps) = (modes.to_owned(), sweeps.to_owned());
+    for (own, lines, beside) in more {
+        modes += &format!("[[mode]]\nlabel = \"{own}\"\n{lines}\n");
+        let beside = format!("\"{beside}\"");
+        sweeps = sweeps.replace(&beside, &format!("\"{own}\", {beside}"));
+    }
+    planned(study(&(modes + &sweeps)))
 }
 
 /// A median with an interval of 2 % to each side.
@@ -238,7 +239,7 @@ pub fn with_p95_us(p95_us: f64) -> ByRound {
 pub fn group_replication() -> Vec<CellSummary> {
     let mode = "server = \"mysql-5.7\"\nmode = \"async\"\nnodes = 2\nappliers = 16\n";
     let key = "group-replication-2017";
-    let mut cells = planned_with(key, mode, "logical clock 16", "write set 16");
+    let mut cells = planned_with(key, &[("logical clock 16", mode, "write set 16")]);
     let (updates, by_commits) = ("update_index", "by commit order");
     for (label, load, committed, applied) in [
         ("1 applier", updates, 47_332.0, 2_065.0),
@@ -312,7 +313,13 @@ pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
 /// `clouds-2015`, with a server of the user's own.
 pub fn clouds() -> Vec<CellSummary> {
     let mode = "server = \"mysql-5.7\"\nmode = \"single\"\n";
-    let mut cells = planned_with("clouds-2015", mode, "5.7 local volume", "5.6 local volume");
+    let pool = "[mode.variables]\ninnodb_buffer_pool_size = \"16M\"\n";
+    let starved = format!("{mode}{pool}");
+    let more = [
+        ("5.7 local volume", mode, "5.6 local volume"),
+        ("5.7 16 MB pool", &starved[..], "5.6 16 MB pool"),
+    ];
+    let mut cells = planned_with("clouds-2015", &more);
     let reach = |rate: f64| {
         move |cell: &mut CellSummary| {
             cell.throughput_per_s = about(rate);
@@ -342,16 +349,19 @@ pub fn clouds() -> Vec<CellSummary> {
     };
     let reads = ("local volume", "reads");
     set(&mut cells, reads, is_far, reach(7_500.0));
-    for (load, disks, rate) in [
-        ("reads", "3000 IOPS, 450 Mbit/s", 9_500.0),
-        ("reads", "10000 IOPS, 450 Mbit/s", 10_000.0),
-        ("reads", "3000 IOPS, any rate", 10_000.0),
-        ("reads", "10000 IOPS, any rate", 14_000.0),
-        ("updates", "3000 IOPS, any rate", 1_700.0),
-        ("updates", "10000 IOPS, any rate", 3_000.0),
+    let (reads, updates) = ("starved reads", "starved updates");
+    for (label, load, disks, rate) in [
+        ("5.6 16 MB pool", reads, "3000 IOPS, 450 Mbit/s", 9_500.0),
+        ("5.6 16 MB pool", reads, "10000 IOPS, 450 Mbit/s", 10_000.0),
+        ("5.6 16 MB pool", reads, "3000 IOPS, any rate", 10_000.0),
+        ("5.6 16 MB pool", reads, "10000 IOPS, any rate", 12_000.0),
+        ("5.6 16 MB pool", updates, "3000 IOPS, any rate", 1_000.0),
+        ("5.6 16 MB pool", updates, "10000 IOPS, any rate", 2_000.0),
+        ("5.7 16 MB pool", reads, "3000 IOPS, any rate", 8_000.0),
+        ("5.7 16 MB pool", reads, "10000 IOPS, any rate", 8_100.0),
     ] {
         let is_on = |cell: &CellSummary| cell.disks.as_deref() == Some(disks);
-        set(&mut cells, ("16 MB pool", load), is_on, reach(rate));
+        set(&mut cells, (label, load), is_on, reach(rate));
     }
     let is_watched = |cell: &CellSummary| cell.watch_after_s.is_some();
     let volume = ("local volume", "updates");

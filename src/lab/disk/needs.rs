@@ -7,7 +7,7 @@ use nix::sys::statvfs::statvfs;
 
 use super::ext4;
 use crate::error::{Error, Mistake, Result, Tried};
-use crate::study::disk::{ImagePlace, Images};
+use crate::study::disk::ImagePlace;
 
 /// Everything that this machine lacks.
 pub fn missing() -> Vec<Mistake> {
@@ -50,19 +50,20 @@ fn mistakes_of(error: Error) -> Vec<Mistake> {
     }
 }
 
-/// Whether so many images have room where they are to be kept; looks at the machine.
+/// Whether images of these sizes, in bytes, have room where they are to be kept; looks at the
+/// machine.
 ///
 /// # Errors
 /// A mistake if they have not, a breakdown if it cannot be told.
-pub fn check_room(images: &Images, count: u64) -> Result<()> {
-    let free_bytes = match &images.place {
+pub fn check_room(place: &ImagePlace, sizes: &[u64]) -> Result<()> {
+    let free_bytes = match place {
         ImagePlace::Memory => free_memory_bytes()?,
         ImagePlace::Folder(folder) => {
             need_folder(folder)?;
             free_disk_bytes(folder)?
         }
     };
-    too_large(images, count, free_bytes).map_or(Ok(()), |mistake| Err(mistake.into()))
+    too_large(place, sizes, free_bytes).map_or(Ok(()), |mistake| Err(mistake.into()))
 }
 
 fn need_folder(folder: &str) -> Result<()> {
@@ -73,13 +74,13 @@ fn need_folder(folder: &str) -> Result<()> {
     Err(Mistake::new("study", "images.place", folder, allowed).into())
 }
 
-/// A mistake if so many images, wholly written, are more than there is.
-pub fn too_large(images: &Images, count: u64, free_bytes: u64) -> Option<Mistake> {
-    let all_bytes = images.bytes.saturating_mul(count);
+/// A mistake if these images, wholly written, are more than there is.
+pub fn too_large(place: &ImagePlace, sizes: &[u64], free_bytes: u64) -> Option<Mistake> {
+    let all_bytes = sizes.iter().copied().fold(0, u64::saturating_add);
     if all_bytes <= free_bytes {
         return None;
     }
-    let (place, key, elsewhere) = match &images.place {
+    let (place, key, elsewhere) = match place {
         ImagePlace::Memory => (
             "this machine's memory".to_owned(),
             "images of emulated disks",
@@ -91,11 +92,7 @@ pub fn too_large(images: &Images, count: u64, free_bytes: u64) -> Option<Mistake
             "smaller images, fewer nodes, or another folder",
         ),
     };
-    let given = format!(
-        "{count} of {} each, {} in all",
-        mib(images.bytes),
-        mib(all_bytes)
-    );
+    let given = format!("{}, {} in all", sizes.len(), mib(all_bytes));
     let allowed = format!("{} are free: {elsewhere}", mib(free_bytes));
     Some(Mistake::new(&place, key, &given, &allowed))
 }
@@ -133,40 +130,27 @@ mod tests {
 
     #[test]
     fn images_are_summed_up() {
-        let images = Images {
-            place: ImagePlace::Memory,
-            bytes: GIB,
-        };
-        assert_eq!(too_large(&images, 4, 4 * GIB), None);
-        let mistake = too_large(&images, 5, 4 * GIB).unwrap().to_string();
-        for part in [
-            "5 of 1024 MiB",
-            "5120 MiB in all",
-            "4096 MiB are free",
-            "memory",
-        ] {
+        let too_large = |sizes: &[u64], free| too_large(&ImagePlace::Memory, sizes, free);
+        assert_eq!(too_large(&[GIB, 3 * GIB], 4 * GIB), None);
+        let mistake = too_large(&[GIB, GIB, 3 * GIB], 4 * GIB).unwrap();
+        let mistake = mistake.to_string();
+        for part in ["3, 5120 MiB in all", "4096 MiB are free", "memory"] {
             assert!(mistake.contains(part), "{mistake}");
         }
-        assert!(too_large(&images, u64::MAX, u64::MAX - 1).is_some());
+        assert!(too_large(&[u64::MAX, GIB], u64::MAX - 1).is_some());
     }
 
     #[test]
     fn the_folder_is_named() {
-        let images = Images {
-            place: ImagePlace::Folder("/data".to_owned()),
-            bytes: GIB,
-        };
-        let mistake = too_large(&images, 1, 1).unwrap().to_string();
+        let place = ImagePlace::Folder("/data".to_owned());
+        let mistake = too_large(&place, &[GIB], 1).unwrap().to_string();
         assert!(mistake.starts_with("/data: "), "{mistake}");
     }
 
     #[test]
     fn a_folder_that_is_not_there_is_a_mistake() {
-        let images = Images {
-            place: ImagePlace::Folder("/no/such/folder".to_owned()),
-            bytes: GIB,
-        };
-        let error = check_room(&images, 1).unwrap_err();
+        let place = ImagePlace::Folder("/no/such/folder".to_owned());
+        let error = check_room(&place, &[GIB]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         let told = error.to_string();
         assert!(

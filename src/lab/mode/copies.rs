@@ -72,15 +72,9 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     redo::use_once(&mut lab.nodes[0])
 }
 
-/// What the volume waits for was fixed when it was made; all its copies have to be whole. Binary
-/// logs would fill it in the course of a study.
+/// What the volume waits for was fixed when it was made; all its copies have to be whole.
 pub fn enter(lab: &mut Lab, _spec: &ModeSpec) -> Result<()> {
-    lab.volume(0)?.wait_whole(lab.nodes.len(), READY_LIMIT)?;
-    if lab.spec.binary_log {
-        lab.nodes[0].run("FLUSH LOCAL BINARY LOGS")?;
-        lab.nodes[0].run(replication::DROP_OLD_LOGS)?;
-    }
-    Ok(())
+    lab.volume(0)?.wait_whole(lab.nodes.len(), READY_LIMIT)
 }
 
 /// What a mirror's head says of itself, and what befell it since it was last asked.

@@ -75,19 +75,37 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         Family::Replication => {
             replication::enter(lab, spec)?;
             wait_applying(lab, members)?;
-            replication::drop_old_logs(lab, members)
         }
         Family::Group => {
             group::enter(lab, spec)?;
-            wait_applying(lab, all)
+            wait_applying(lab, all)?;
         }
         Family::Galera => {
             galera::enter(lab, spec)?;
-            wait_applying(lab, all)
+            wait_applying(lab, all)?;
         }
-        Family::Mirror | Family::Quorum => copies::enter(lab, spec),
-        Family::Endpoint => Err(breakdown("enter a mode", "an endpoint is somebody else's")),
+        Family::Mirror | Family::Quorum => copies::enter(lab, spec)?,
+        Family::Endpoint => {
+            return Err(breakdown("enter a mode", "an endpoint is somebody else's"));
+        }
     }
+    match lab.spec.family {
+        // A replica that is held still needs them.
+        Family::Replication if members < all => Ok(()),
+        _ => drop_old_logs(lab),
+    }
+}
+
+/// Drops all binary logs but a new one: they would fill a disk in the course of a study. One that
+/// is in use is never dropped.
+fn drop_old_logs(lab: &mut Lab) -> Result<()> {
+    if lab.spec.binary_log {
+        for i in lab.servers() {
+            lab.nodes[i].run("FLUSH LOCAL BINARY LOGS")?;
+            lab.nodes[i].run("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits until the first `members` nodes have applied a change that the writer makes now. Being

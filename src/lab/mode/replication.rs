@@ -78,9 +78,6 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     Ok(())
 }
 
-/// A log that is in use is never dropped.
-pub const DROP_OLD_LOGS: &str = "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY";
-
 /// Stops replication, sets what the mode wants, starts it again and waits until it runs.
 pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     let dialect = lab.program.dialect().clone();
@@ -105,17 +102,6 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     }
     if let Mode::Semisync { .. } = spec.mode {
         wait_semisync_on(lab, last - 1)?;
-    }
-    Ok(())
-}
-
-/// Drops all binary logs but the newest, once the first `level` servers are all that there are:
-/// they would fill a disk in the course of a study. A replica that is held still needs them.
-pub fn drop_old_logs(lab: &mut Lab, level: usize) -> Result<()> {
-    if lab.spec.binary_log && level == lab.nodes.len() {
-        for node in &mut lab.nodes {
-            node.run(DROP_OLD_LOGS)?;
-        }
     }
     Ok(())
 }

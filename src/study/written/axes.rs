@@ -27,7 +27,7 @@ impl Axes {
         Axes {
             nodes,
             appliers: appliers(table),
-            fronts: fronts::read(table),
+            fronts: fronts::read(table, kind),
         }
     }
 

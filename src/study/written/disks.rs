@@ -224,6 +224,11 @@ pub fn images(table: &Table<'_>, is_emulated: bool) -> Option<Images> {
     })
 }
 
+/// The size of the images of a mode's own nodes, in bytes, where it is not the study's.
+pub fn own_image(table: &Table<'_>) -> Option<u64> {
+    table.read("image", size).map(whole_units)
+}
+
 fn whole_units(bytes: u64) -> u64 {
     bytes.div_ceil(IMAGE_UNIT_BYTES) * IMAGE_UNIT_BYTES
 }

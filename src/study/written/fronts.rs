@@ -3,16 +3,20 @@
 use super::walk::{Node, Table};
 use crate::study::{Front, FrontAt, ModeSpec, Proxy, limits, units};
 
-const FRONTS: [(&str, Option<Proxy>); 3] = [
+const FRONTS: [(&str, Option<Proxy>); 4] = [
     ("direct", None),
     ("router", Some(Proxy::Router)),
+    ("router-bootstrapped", Some(Proxy::RouterBootstrapped)),
     ("haproxy", Some(Proxy::Haproxy)),
 ];
+/// Modes that an InnoDB Cluster can be.
+const CLUSTERS: [&str; 2] = ["group", "group-multi"];
 const PLACES: [(&str, FrontAt); 2] = [("client", FrontAt::Client), ("own", FrontAt::Own)];
 
 /// What clients go through, once for each mode that is to be made: one, unless there is a list.
-pub fn read(table: &Table<'_>) -> Vec<Option<Front>> {
-    let proxies = proxies(table);
+/// `kind` is the table's mode, if that is known.
+pub fn read(table: &Table<'_>, kind: Option<&str>) -> Vec<Option<Front>> {
+    let proxies = proxies(table, kind);
     let place = table.get("front_at");
     let at = place.as_ref().and_then(|node| node.one_of(&PLACES));
     if let Some(node) = place.filter(|_| proxies.iter().all(Option::is_none)) {
@@ -23,13 +27,16 @@ pub fn read(table: &Table<'_>) -> Vec<Option<Front>> {
     proxies.into_iter().map(front).collect()
 }
 
-fn proxies(table: &Table<'_>) -> Vec<Option<Proxy>> {
+fn proxies(table: &Table<'_>, kind: Option<&str>) -> Vec<Option<Proxy>> {
     let given = table.read("front", Node::list);
     let mut proxies: Vec<Option<Proxy>> = Vec::new();
     for node in given.unwrap_or_default() {
         let Some(proxy) = node.one_of(&FRONTS) else {
             continue;
         };
+        if proxy == Some(Proxy::RouterBootstrapped) {
+            check_cluster(table, &node, kind);
+        }
         if proxies.contains(&proxy) {
             node.wrong("is given twice");
         } else {
@@ -39,6 +46,24 @@ fn proxies(table: &Table<'_>) -> Vec<Option<Proxy>> {
     match proxies.is_empty() {
         true => vec![None],
         false => proxies,
+    }
+}
+
+/// A Router that bootstraps itself needs a cluster, and takes the first of its primaries.
+fn check_cluster(table: &Table<'_>, node: &Node<'_>, kind: Option<&str>) {
+    if kind.is_some_and(|kind| !CLUSTERS.contains(&kind)) {
+        node.wrong(
+            "is for group and group-multi, which have members to find; say \"router\" for static \
+             routes",
+        );
+    }
+    // Whether it is a flag at all is told where it is read.
+    let spread = table.get("spread");
+    if spread.is_some_and(|spread| spread.given() == "true") {
+        node.wrong(
+            "sends all clients to one primary, so spread must be false; say \"router\" for all in \
+             turn",
+        );
     }
 }
 

@@ -339,9 +339,12 @@ fn images(
     modes: &[super::ModeSpec],
     sweeps: &mut [super::Sweep],
 ) -> Option<super::Images> {
-    let has_copies = modes.iter().any(|spec| spec.mode.family().copies_volume());
+    let needs_one = |spec: &super::ModeSpec| {
+        spec.mode.family().copies_volume() || spec.image_bytes.is_some()
+    };
+    let is_needed = modes.iter().any(needs_one);
     let is_asked = disk.is_some() || sweeps.iter().any(|sweep| !sweep.disks.is_empty());
-    let images = disks::images(table, is_asked || has_copies)?;
+    let images = disks::images(table, is_asked || is_needed)?;
     let plain = disks::alone(&disk.unwrap_or_default());
     for sweep in sweeps.iter_mut().filter(|sweep| sweep.disks.is_empty()) {
         sweep.disks.push(plain.clone());

@@ -9,7 +9,7 @@ use super::defaults::{
 };
 use super::endpoints::{self, ENDPOINT};
 use super::walk::{Node, ReadFile, Table, one_of_names};
-use super::{fronts, labels};
+use super::{disks, fronts, labels};
 use crate::study::capabilities::{Capabilities, Capability, Flavour};
 use crate::study::{Mode, ModeSpec, Variables, WaitPoint, limits, slug};
 
@@ -107,6 +107,7 @@ fn rows_of<'d>(table: Table<'d>, around: &Surroundings<'_>) -> Vec<Row<'d>> {
         spread: flag_for(&table, "spread", kind, MULTI_WRITER),
         front: None,
         memory_bytes: fronts::memory(&table),
+        image_bytes: disks::own_image(&table),
         baseline: None,
         variables: table
             .get("variables")

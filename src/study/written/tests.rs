@@ -73,7 +73,7 @@ fn every_builtin_is_without_mistakes() {
         assert_eq!(study.name, name);
         let sites = match name {
             "group-commit" => &["a", "b"][..],
-            "gmo-galera-2022" => &["a", "b", "c", "d"],
+            "gmo-galera-2022" | "gmo-innodb-cluster-2022" => &["a", "b", "c", "d"],
             _ => &["a", "b", "c"],
         };
         assert_eq!(study.sites, sites);

@@ -137,6 +137,16 @@ fn images_ask_for_emulated_disks() {
 }
 
 #[test]
+fn a_mode_can_have_images_of_its_own_size() {
+    let study = meant(&with_mode("mysql", "single", "image = \"2GB\""));
+    assert_eq!(study.modes[0].image_bytes, Some(1908 << 20));
+    // To say so asks for emulated disks, and leaves all others as they are.
+    assert_eq!(study.images.map(|images| images.bytes), Some(954 << 20));
+    let wrong = mistakes(&with_mode("mysql", "single", "image = \"1MB\""));
+    assert_snapshot!(wrong, @r#"study.toml:4: mode[1].image: given "1MB"; must be a size from 400 MB to 1000 GB, such as "1GB""#);
+}
+
+#[test]
 fn disks_have_limits() {
     let wrong = |lines: &str| mistakes(&text(lines, ""));
     assert_snapshot!(wrong("disk = { flush = \"1h\" }"), @r#"study.toml:1: disk.flush: given "1h"; must be a time from 0 to 10 s"#);

@@ -72,13 +72,40 @@ fn a_mode_is_held_against_the_single_behind_the_same_front() {
 #[test]
 fn what_is_no_front_is_a_mistake() {
     let wrong = |lines| mistakes(&with_mode("mysql", "single", lines));
-    assert_snapshot!(wrong("front = \"roter\""), @r#"study.toml:4: mode[1].front: given "roter"; must be one of direct, router, haproxy; did you mean router?"#);
-    assert_snapshot!(wrong("front = \"mysql://db.example:3306\""), @r#"study.toml:4: mode[1].front: given "mysql://db.example:3306"; must be one of direct, router, haproxy"#);
-    assert_snapshot!(wrong("front = true"), @"study.toml:4: mode[1].front: given true; must be one of direct, router, haproxy");
+    assert_snapshot!(wrong("front = \"roter\""), @r#"study.toml:4: mode[1].front: given "roter"; must be one of direct, router, router-bootstrapped, haproxy; did you mean router?"#);
+    assert_snapshot!(wrong("front = \"mysql://db.example:3306\""), @r#"study.toml:4: mode[1].front: given "mysql://db.example:3306"; must be one of direct, router, router-bootstrapped, haproxy"#);
+    assert_snapshot!(wrong("front = true"), @"study.toml:4: mode[1].front: given true; must be one of direct, router, router-bootstrapped, haproxy");
     assert_snapshot!(wrong("front = []"), @"study.toml:4: mode[1].front: given []; must not be empty");
     assert_snapshot!(wrong("front = [\"router\", \"router\"]"), @r#"study.toml:4: mode[1].front[2]: given "router"; is given twice"#);
     assert_snapshot!(wrong("front = \"router\"\nfront_at = \"server\""), @r#"study.toml:5: mode[1].front_at: given "server"; must be one of client, own"#);
     assert_snapshot!(wrong("front_at = \"own\""), @r#"study.toml:4: mode[1].front_at: given "own"; is for modes with a front: say front = "router" or "haproxy""#);
+}
+
+#[test]
+fn a_router_bootstraps_itself_against_clusters_alone() {
+    let of = |mode: &str, lines: &str| {
+        let specs = meant(&with_mode("mysql", mode, lines)).modes.into_iter();
+        specs.map(|spec| spec.front).collect::<Vec<_>>()
+    };
+    let bootstrapped = front(Proxy::RouterBootstrapped, FrontAt::Client);
+    let line = "front = \"router-bootstrapped\"";
+    for mode in ["group", "group-multi"] {
+        assert_eq!(of(mode, line), [bootstrapped]);
+    }
+    // Said so or not, clients go to one primary.
+    assert_eq!(
+        of("group-multi", &format!("{line}\nspread = false")),
+        [bootstrapped]
+    );
+    let wrong = |mode, lines: &str| mistakes(&with_mode("mysql", mode, lines));
+    assert_snapshot!(wrong("async", line), @r#"study.toml:4: mode[1].front: given "router-bootstrapped"; is for group and group-multi, which have members to find; say "router" for static routes"#);
+    let spread = format!("spread = true\n{line}");
+    assert_snapshot!(wrong("group-multi", &spread), @r#"study.toml:5: mode[1].front: given "router-bootstrapped"; sends all clients to one primary, so spread must be false; say "router" for all in turn"#);
+    let both = "front = [\"router\", \"router-bootstrapped\"]";
+    assert_eq!(
+        labels(&format!("[[mode]]\nserver = \"mysql\"\nmode = \"group\"\n{both}")),
+        ["mysql group via router", "mysql group via router-bootstrapped"]
+    );
 }
 
 #[test]
@@ -98,6 +125,10 @@ fn settings_tell_of_fronts_and_memory() {
     let settings = |lines| crate::study::ModeSpec::clone(&specs(lines)[0]);
     let json = |lines| serde_json::to_value(settings(lines)).expect("JSON");
     assert_eq!(json("front = \"haproxy\"")["front"]["proxy"], "haproxy");
+    // In records as in studies.
+    for proxy in [Proxy::Router, Proxy::RouterBootstrapped, Proxy::Haproxy] {
+        assert_eq!(serde_json::to_value(proxy).expect("JSON"), proxy.name());
+    }
     // A record of before there were fronts is read as one without.
     let mut old = json("");
     for key in ["front", "memory_bytes"] {
