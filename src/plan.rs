@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
-use crate::study::{Disks, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units};
+use crate::study::{
+    Apply, Disks, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
+};
 
 pub use cell::Cell;
 pub use labs::{LabPlan, labs};
@@ -40,6 +42,9 @@ pub const BACKLOG: Duration = Duration::from_millis(2_200);
 /// Replicas of a closed loop catch up for so many times its load, times the root of its
 /// connections: on two CPUs 5 to 8 times with 16 connections, 6 to 16 times with 64.
 const CATCHING_UP: f64 = 1.3;
+/// Appliers that rested under load have so many times its time to do then: one alone more, sixteen
+/// less.
+const APPLYING: u32 = 3;
 /// A load, a loss of power and a recovery.
 pub const POWER_CUT: Duration = Duration::from_secs(6);
 /// The same where nodes of a cluster are lost, and join again.
@@ -247,6 +252,9 @@ fn started(lab: &LabPlan) -> u32 {
 
 /// Heartbeats that wait in vain, and catching up.
 fn backlog(study: &Study, cell: &Cell) -> Duration {
+    if cell.apply == Apply::After {
+        return load_time(study, cell) * APPLYING;
+    }
     let mode = &study.modes[cell.mode].mode;
     if cell.connections <= 1 || mode.has_one_server() {
         return Duration::ZERO;
@@ -302,6 +310,7 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
                             measure: sweep.measure,
                             rounds: sweep.rounds,
                             watch_after: sweep.watch_after,
+                            apply: sweep.apply,
                         };
                         cells.extend(of_modes(study, sweep, &cell));
                     }
@@ -376,8 +385,12 @@ fn id(label: &str, point: &Cell) -> String {
     };
     let window = span("for", point.measure);
     let watched = span("watched-after", point.watch_after);
+    let applied = match point.apply {
+        Apply::Meanwhile => "",
+        Apply::After => "/applied-after",
+    };
     format!(
-        "{}/{load}/{}c{}{}/{}/{apart}{disks}{window}{watched}",
+        "{}/{load}/{}c{}{}/{}/{apart}{disks}{window}{watched}{applied}",
         slug(label),
         point.connections,
         rate.unwrap_or_default(),

@@ -199,8 +199,8 @@ fn flags() -> [Flag; 16] {
     use Flag::*;
     match HostBound {
         HostBound | NodeBound | DriverBound | Drifted | Downgraded | Degraded | Overloaded
-        | Errors | NoRows | LateLinks | LinksStarved | LateDisks | Behind | NotIdle | NotApplied
-        | NotSettled => [
+        | Errors | NoRows | LateLinks | LinksStarved | LateDisks | Behind | NotIdle
+        | NotApplied | NotSettled => [
             HostBound,
             NodeBound,
             DriverBound,

@@ -1,7 +1,7 @@
 //! How fast replicas apply what the writer commits, and whether they keep up with it.
 
 use super::flags;
-use super::rates::throughput;
+use super::rates::{rate, throughput};
 pub use super::summary::LagState;
 use super::summary::{CellSummary, Per};
 use crate::record::{CATCH_UP_LIMIT_S, Measurement, counter};
@@ -32,6 +32,22 @@ pub fn per_s(measurement: &Measurement, per: Per, warmup_s: f64) -> Option<f64> 
         Some(load_s / (load_s + behind_s))
     });
     Some(throughput(measurement, per)? * share?)
+}
+
+/// Commits per second that the slowest replica applied when it had the machine to itself, after a
+/// load under which its appliers rested. `None` where they did not, or had too little to apply.
+pub fn alone_per_s(measurement: &Measurement) -> Option<f64> {
+    let all = measurement.applied_alone.iter();
+    let rates: Option<Vec<f64>> = all.map(|one| rate(one.commits, one.span_s)).collect();
+    rates?.into_iter().reduce(f64::min)
+}
+
+/// CPU time, in µs, that a commit takes a replica's server then.
+pub fn alone_cpu_us(measurement: &Measurement) -> Option<f64> {
+    let all = &measurement.applied_alone;
+    let commits: u64 = all.iter().map(|one| one.commits).sum();
+    let cpu_us: f64 = all.iter().map(|one| one.cpu_us).sum();
+    (commits > 0).then(|| cpu_us / commits as f64)
 }
 
 /// Whether somebody applies what a steady load commits.
@@ -114,7 +130,7 @@ pub fn lag_state(rounds: &[&Measurement], per: Per, warmup_s: f64) -> Option<Lag
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Lag;
+    use crate::record::{AppliedAlone, Lag};
 
     /// 9 s of 1,000 commits/s after 1 s of warming up.
     fn load(catch_ups_ms: &[Option<f64>]) -> Measurement {
@@ -170,6 +186,33 @@ mod tests {
         // All rounds alike, whether it caught up or not.
         assert_eq!(applied(450.0, Some(10_000.0)), Some(50.0));
         assert_eq!(applied(0.0, None), Some(0.0));
+    }
+
+    #[test]
+    fn alone_the_slowest_replica_is_told_and_no_lag() {
+        let alone = |spans: &[(u64, f64)]| {
+            let of = |&(commits, span_s): &(u64, f64)| AppliedAlone {
+                waiting: 9_000,
+                commits,
+                span_s,
+                cpu_us: 200.0 * commits as f64,
+                ..AppliedAlone::default()
+            };
+            Measurement {
+                applied_alone: spans.iter().map(of).collect(),
+                ..load(&[])
+            }
+        };
+        let both = alone(&[(2_000, 4.0), (3_000, 4.0)]);
+        assert_eq!(alone_per_s(&both), Some(500.0));
+        assert_eq!(alone_cpu_us(&both), Some(200.0));
+        assert_eq!(per_s(&both, Per::Commit, 1.0), None);
+        assert_eq!((share(&both, Per::Commit), state(&[&both])), (None, None));
+        // Of one nothing is known, or there is none.
+        for unknown in [&[(2_000, 4.0), (0, 0.0)][..], &[]] {
+            assert_eq!(alone_per_s(&alone(unknown)), None, "{unknown:?}");
+        }
+        assert_eq!(alone_cpu_us(&alone(&[(0, 0.0)])), None);
     }
 
     #[test]

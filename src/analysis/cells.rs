@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flags::{self, Asked};
 use super::interval::{Noise, Risk, estimate, median, smallest_shown};
-use super::latency::{BEYOND, latency, p99};
+use super::lags::lags;
+use super::latency::{latency, p99};
 use super::rates::{per_commit, rate, throughput};
 use super::summary::{
-    ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, LagSummary, PairOfSites, Per,
-    ReplicaCpu, Traffic,
+    ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, PairOfSites, Per, ReplicaCpu,
+    Traffic,
 };
 use super::{activity, applied, contention, disks, endpoints, terms, timeline, void};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
-use crate::record::{DiskUse, Header, LAG_LIMIT_S, Measurement, counter};
-use crate::study::{Study, units};
+use crate::record::{DiskUse, Header, Measurement, counter};
+use crate::study::{Apply, Study, units};
 
 /// Counters worth a place in the summary: conflicts, fall-backs, flow control.
 const COUNTERS: [&str; 10] = [
@@ -71,6 +72,8 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         throughput_per_s: over(&by_round.throughput_per_s),
         applied_per_s: over(&by_round.applied_per_s),
         applied_share: over(&by_round.applied_share),
+        applied_alone_per_s: over(&by_round.applied_alone_per_s),
+        applied_alone_cpu_us: rounds.median_of(applied::alone_cpu_us),
         lag_state: applied::lag_state(&rounds.sound, rounds.per, rounds.warmup_s)
             .filter(|_| is_ours),
         unevenness: over(&by_round.unevenness),
@@ -149,6 +152,7 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     ByRound {
         applied_per_s: rounds.by_round(|m| applied_per_s(m).filter(|_| is_ours)),
         applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
+        applied_alone_per_s: rounds.by_round(applied::alone_per_s),
         unevenness: rounds.by_round(|m| timeline::unevenness(&rounds.steady(m))),
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
         ratio: paired(record, index, &throughput_per_s, (throughput, over)),
@@ -204,6 +208,7 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
         measure_s: cell.window(&header.study).as_secs_f64(),
         watch_after_s: cell.watch_after.map(|span| span.as_secs_f64()),
+        applied_after: cell.apply == Apply::After,
         rtt_us_asked: cell
             .distances
             .equal_rtt()
@@ -389,36 +394,6 @@ fn traffic(rounds: &Rounds, figure: fn(&crate::record::LinkTraffic) -> u64) -> T
         client: side(true),
         replication: side(false),
     }
-}
-
-fn lags(measurements: &[&Measurement], measure_s: f64) -> Vec<LagSummary> {
-    let waited_ms = measure_s.min(LAG_LIMIT_S as f64) * 1e3;
-    let mut by_node: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-    for lag in measurements.iter().flat_map(|m| &m.lag) {
-        let (lags_ms, catch_ups_ms) = by_node.entry(&lag.node).or_default();
-        lags_ms.extend(&lag.lag_ms);
-        catch_ups_ms.push(lag.catch_up_ms.unwrap_or(f64::INFINITY));
-    }
-    let summary = |(node, (mut lags_ms, catch_ups_ms)): (&str, (Vec<f64>, Vec<f64>))| {
-        lags_ms.sort_by(f64::total_cmp);
-        LagSummary {
-            node: node.to_owned(),
-            p50: sample_percentile(&lags_ms, 0.5),
-            p95: sample_percentile(&lags_ms, 0.95),
-            max: lags_ms.last().copied(),
-            beyond: lags_ms.iter().filter(|ms| **ms >= waited_ms).count() as u64,
-            samples: lags_ms.len() as u64,
-            catch_up: median(&catch_ups_ms).filter(|ms| ms.is_finite()),
-            not_caught_up: catch_ups_ms.iter().filter(|ms| ms.is_infinite()).count() as u32,
-        }
-    };
-    by_node.into_iter().map(summary).collect()
-}
-
-fn sample_percentile(sorted: &[f64], share: f64) -> Option<f64> {
-    let is_backed = sorted.len() as f64 * (1.0 - share) >= BEYOND - 1e-6;
-    let rank = (sorted.len() as f64 * share).ceil() as usize;
-    is_backed.then(|| sorted[rank.max(1) - 1])
 }
 
 fn counters(measurements: &[&Measurement]) -> BTreeMap<String, f64> {

@@ -17,6 +17,7 @@ mod fit;
 pub mod flags;
 pub mod interval;
 pub mod ladder;
+mod lags;
 mod latency;
 pub mod promise;
 mod queueing;

@@ -27,14 +27,17 @@ struct Member {
 /// # Errors
 /// A breakdown with the last log lines of the node that did not do it.
 pub fn write(lab: &mut Lab) -> Result<()> {
-    let is_there = format!(
-        "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'"
-    );
+    let is_there =
+        format!("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'");
     if lab.nodes[0].value(&is_there)?.as_deref() != Some("0") {
         return Ok(());
     }
     let group = asked(&mut lab.nodes[0], "SELECT @@group_replication_group_name")?;
-    let members = lab.nodes.iter_mut().map(member).collect::<Result<Vec<_>>>()?;
+    let members = lab
+        .nodes
+        .iter_mut()
+        .map(member)
+        .collect::<Result<Vec<_>>>()?;
     let mut statements = statements(&group, &members).into_iter();
     statements.try_for_each(|sql| lab.nodes[0].run(&sql))
 }
@@ -67,9 +70,9 @@ fn statements(group: &str, members: &[Member]) -> Vec<String> {
     let cluster = format!(
         "INSERT INTO {SCHEMA}.v2_gr_clusters VALUES ('{CLUSTER}', 'acklab', '{group}', '{{}}')"
     );
-    let objects = TABLES.iter().map(|(name, columns)| {
-        format!("CREATE TABLE {SCHEMA}.{name} ({columns}) ENGINE=InnoDB")
-    });
+    let objects = TABLES
+        .iter()
+        .map(|(name, columns)| format!("CREATE TABLE {SCHEMA}.{name} ({columns}) ENGINE=InnoDB"));
     let views = VIEWS.iter().map(|(name, select)| {
         let select = select.replace("FROM ", &format!("FROM {SCHEMA}."));
         let select = select.replace("JOIN ", &format!("JOIN {SCHEMA}."));
@@ -118,7 +121,10 @@ const TABLES: [(&str, &str); 5] = [
 
 /// The version comes first: a Router takes all columns of its one row.
 const VIEWS: [(&str, &str); 4] = [
-    ("schema_version", "SELECT 2 AS major, 2 AS minor, 0 AS patch"),
+    (
+        "schema_version",
+        "SELECT 2 AS major, 2 AS minor, 0 AS patch",
+    ),
     (
         "v2_this_instance",
         "SELECT i.cluster_id, i.instance_id, c.cluster_name, 'gr' AS cluster_type \

@@ -304,7 +304,10 @@ mod tests {
         }
         // TLS, pools and the cache's times are what it writes by itself.
         for word in ["ssl", "idle", "sharing", "ttl"] {
-            assert!(!own.iter().any(|one| one.contains(word)), "{word} in {own:?}");
+            assert!(
+                !own.iter().any(|one| one.contains(word)),
+                "{word} in {own:?}"
+            );
         }
         assert_eq!(options(None).len(), own.len() - 1);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Disks, Distances, Study, Workload};
+use crate::study::{Apply, Disks, Distances, Study, Workload};
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Cell {
     /// How long servers and disks are watched after the load.
     #[serde(default)]
     pub watch_after: Option<Duration>,
+    /// When replicas apply what it commits.
+    #[serde(default)]
+    pub apply: Apply,
 }
 
 impl Cell {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use crate::study::{
-    Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
+    Apply, Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
 };
 
 /// One thing that points can differ in.
@@ -41,6 +41,7 @@ pub enum Axis {
     ClientSite,
     Window,
     WatchAfter,
+    Apply,
 }
 
 impl Axis {
@@ -63,7 +64,7 @@ impl Axis {
     ];
 
     /// All that belong to a sweep.
-    pub const OF_LOAD: [Axis; 9] = [
+    pub const OF_LOAD: [Axis; 10] = [
         Axis::Workload,
         Axis::Connections,
         Axis::Rate,
@@ -73,6 +74,7 @@ impl Axis {
         Axis::ClientSite,
         Axis::Window,
         Axis::WatchAfter,
+        Axis::Apply,
     ];
 
     /// Every axis.
@@ -115,6 +117,8 @@ pub struct Point {
     pub window: Duration,
     /// How long servers and disks are watched after the load.
     pub watch_after: Option<Duration>,
+    /// When replicas apply what is committed.
+    pub apply: Apply,
 }
 
 /// A point's value on one axis, to be compared with another point's on the same axis.
@@ -169,6 +173,7 @@ impl Point {
             client_site: cell.client_site.clone(),
             window: cell.window(study),
             watch_after: cell.watch_after,
+            apply: cell.apply,
             ..Point::of_mode(cell.mode, spec, study.has_tls(spec))
         }
     }
@@ -223,6 +228,7 @@ impl Point {
             Axis::ClientSite => Value::Name(&self.client_site),
             Axis::Window => Value::Span(Some(self.window)),
             Axis::WatchAfter => Value::Span(self.watch_after),
+            Axis::Apply => Value::Name(self.apply.word()),
         }
     }
 
@@ -306,6 +312,7 @@ mod tests {
             client_site: text("b"),
             window: Duration::from_secs(9),
             watch_after: Some(Duration::from_secs(1)),
+            apply: Apply::After,
         }
     }
 

@@ -103,6 +103,28 @@ fn a_sweep_can_watch_what_follows_the_load() {
 }
 
 #[test]
+fn a_sweep_whose_replicas_apply_after_the_load_has_cells_and_time_of_its_own() {
+    let mut study = built_in("compare-quick");
+    let rested = Sweep {
+        modes: vec!["mysql async".to_owned()],
+        apply: Apply::After,
+        ..study.sweeps[0].clone()
+    };
+    let plain = Sweep {
+        apply: Apply::Meanwhile,
+        ..rested.clone()
+    };
+    study.sweeps = vec![plain, rested];
+    let cells = plan(&study).cells;
+    let (plain, rested) = cells.split_at(cells.len() / 2);
+    assert_eq!(rested[0].id, format!("{}/applied-after", plain[0].id));
+    let of = |cell: &Cell| Point::of(&study, cell);
+    assert_eq!(of(&plain[0]).differs_in(&of(&rested[0])), [Axis::Apply]);
+    let longer = cell_time(&study, &rested[0]) - cell_time(&study, &plain[0]);
+    assert_eq!(longer, (study.warmup + study.measure) * APPLYING);
+}
+
+#[test]
 fn labs_of_the_anatomy() {
     let study = built_in("anatomy");
     let labs = labs(&study);
@@ -359,16 +381,14 @@ fn every_place_is_equally_likely() {
 #[test]
 fn modes_share_servers_unless_they_need_their_own() {
     type Change = fn(&mut ModeSpec);
-    let changes: [(&str, bool, Change); 7] = [
+    let changes: [(&str, bool, Change); 8] = [
         ("mysql mirror", false, |_| {}),
         ("mysql async", false, |spec| spec.front = Some(FRONT)),
         ("mysql async", false, |spec| spec.slowdown = Some(0.1)),
         ("mysql async", true, |spec| {
             spec.memory_bytes = Some(1 << 30)
         }),
-        ("mysql async", true, |spec| {
-            spec.image_bytes = Some(2 << 30)
-        }),
+        ("mysql async", true, |spec| spec.image_bytes = Some(2 << 30)),
         ("mysql async", true, |spec| spec.tls = Some(true)),
         ("mysql async", true, |spec| {
             (spec.appliers, spec.nodes) = (1, 2)

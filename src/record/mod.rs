@@ -4,6 +4,7 @@
 pub mod counter;
 mod flag;
 pub mod histogram;
+mod lag;
 pub mod scheduled;
 pub mod self_test;
 pub mod server_errors;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::counter::Counters;
 pub use self::flag::Flag;
+pub use self::lag::{AppliedAlone, CATCH_UP_LIMIT_S, LAG_LIMIT_S, Lag};
 pub use self::scheduled::{Role, Scheduled};
 use self::server_errors::ServerErrors;
 use crate::plan::Cell;
@@ -192,8 +194,12 @@ pub struct Measurement {
     /// Packets that left the switch later than `late_bound_us` after their due time, and all.
     pub late_packets: u64,
     pub packets: u64,
-    /// Lag of each replica.
+    /// Lag of each replica; none where appliers rest under load.
     pub lag: Vec<Lag>,
+    /// What each replica applied after the load, where its appliers rested under it; none elsewhere
+    /// and in an older record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied_alone: Vec<AppliedAlone>,
     /// Change of the servers' numeric status counters over the window: node → name → change. Names
     /// are those of [`counter`], or the server's own.
     #[serde(deserialize_with = "counter::of_nodes")]
@@ -325,24 +331,6 @@ pub struct LinkTraffic {
 
 /// What the time is called that a semi-synchronous source waited for its replicas.
 pub const SEMISYNC_WAIT: &str = "semisync acknowledgement";
-
-/// The longest that a heartbeat is waited for on a replica.
-pub const LAG_LIMIT_S: u64 = 2;
-
-/// How long a replica may take to catch up once the load has stopped, until waiting is given up.
-pub const CATCH_UP_LIMIT_S: u64 = 60;
-
-/// A replica's lag behind the writer while the load still ran.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lag {
-    pub node: String,
-    /// From a heartbeat's commit on the writer until it was visible on this node; of one that was
-    /// not seen, how long it was waited for: as long as the window was, at most [`LAG_LIMIT_S`].
-    pub lag_ms: Vec<f64>,
-    /// From the end of the load until this node had applied everything; absent where waiting was
-    /// given up, after [`CATCH_UP_LIMIT_S`].
-    pub catch_up_ms: Option<f64>,
-}
 
 /// One mysqlslap iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -88,6 +88,7 @@ SELECT c.key AS cell,
        json_extract(c.value, '$.connections') AS connections,
        json_extract(c.value, '$.rate_per_s') AS rate_per_s,
        json_extract(c.value, '$.pace') AS pace,
+       json_extract(c.value, '$.apply') AS apply,
        json_extract(c.value, '$.distances.label') AS distances,
        json_extract(c.value, '$.disks.label') AS disks,
        json_extract(c.value, '$.client_site') AS client_site
@@ -236,6 +237,15 @@ CREATE VIEW catch_up AS
 SELECT round, cell, turn, json_extract(l.value, '$.node') AS node,
        json_extract(l.value, '$.catch_up_ms') AS catch_up_ms
 FROM measurement, json_each(body, '$.lag') l;
+
+CREATE VIEW applied_alone AS
+SELECT round, cell, turn,
+       json_extract(a.value, '$.node') AS node,
+       json_extract(a.value, '$.waiting') AS waiting,
+       json_extract(a.value, '$.commits') AS commits,
+       json_extract(a.value, '$.span_s') AS span_s,
+       json_extract(a.value, '$.cpu_us') AS cpu_us
+FROM measurement, json_each(body, '$.applied_alone') a;
 
 CREATE VIEW status_change AS
 SELECT round, cell, turn, node.key AS node, s.key AS name, s.value AS change

@@ -101,7 +101,11 @@ impl Group<'_> {
         };
         let watched = self.cells[0].watch_after_s;
         let watched = watched.map(|s| format!(", watched for {s} s after the load"));
-        window + &watched.unwrap_or_default()
+        let applied = match self.cells[0].applied_after {
+            true => ", replicas apply after the load",
+            false => "",
+        };
+        window + &watched.unwrap_or_default() + applied
     }
 
     /// Asked and got, where disks are emulated: `, disks: flush 1 ms (got 1.24 ms, floor 240 µs)`.

@@ -36,6 +36,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, latencies()),
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
+        (any(|cell| cell.applied_after), applied_alone()),
         (any(|cell| cell.pace_us.is_some()), paced()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
         (any(|cell| cell.contention.is_some()), contention::figures()),
@@ -154,6 +155,16 @@ fn offered() -> Figures<'static> {
         }),
         estimate("applied_share", Share, |cell| cell.applied_share),
         words("lag_state", lag_state),
+    ]
+}
+
+/// Only where appliers rest under load.
+fn applied_alone() -> Figures<'static> {
+    let per_s = |cell: &CellSummary| cell.applied_alone_per_s;
+    let cpu_us = |cell: &CellSummary| cell.applied_alone_cpu_us;
+    vec![
+        estimate("applied_alone_per_s", Number(2), per_s),
+        number("applied_alone_cpu_us", Time, cpu_us),
     ]
 }
 

@@ -61,7 +61,7 @@ pub fn disks(label: Option<&String>) -> String {
     label.map_or_else(String::new, |label| format!(", disks: {label}"))
 }
 
-/// `, client at b, disks: flush 1 ms, watched 60 s after`: where that says anything.
+/// `, client at b, disks: flush 1 ms, watched 60 s after, applied after`: where that says anything.
 pub fn surroundings(summary: &Summary, cell: &CellSummary) -> String {
     let mut said = String::new();
     if summary.sites.first() != Some(&cell.client_site) {
@@ -73,6 +73,9 @@ pub fn surroundings(summary: &Summary, cell: &CellSummary) -> String {
     }
     if let Some(watch_s) = cell.watch_after_s {
         said += &format!(", watched {watch_s} s after");
+    }
+    if cell.applied_after {
+        said += ", applied after";
     }
     said
 }

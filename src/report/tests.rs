@@ -3,8 +3,8 @@ use crate::analysis::beside::put_beside;
 use crate::analysis::example::{Example, kept, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{Flag, counter};
-use crate::study::{Mode, SysbenchLoad, Workload};
+use crate::record::{AppliedAlone, Flag, counter};
+use crate::study::{Apply, Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -398,6 +398,57 @@ fn a_pace_is_told_and_so_is_one_in_vain() {
     let json = render(&summary, Format::Json);
     assert!(json.contains("\"pace_us\": 20000.0"), "{json}");
     assert!(RECORD_DOC.contains("`pace_us`"));
+}
+
+#[test]
+fn what_replicas_apply_alone_is_told_where_they_rested_and_only_there() {
+    let plain = render(&example(), Format::Csv);
+    assert!(!plain.contains("applied_alone"), "{plain}");
+    let mut record = Example::default().record();
+    for cell in &mut record.header.cells {
+        cell.apply = Apply::After;
+    }
+    for measurement in &mut record.measurements {
+        measurement.lag.clear();
+        measurement.applied_alone = vec![AppliedAlone {
+            node: "b".into(),
+            waiting: 9_000,
+            commits: 1_000,
+            span_s: 2.0,
+            cpu_us: 300_000.0,
+        }];
+    }
+    let summary = summarise(&record);
+    let of_first = (
+        summary.cells[0].applied_alone_per_s.map(|of| of.median),
+        summary.cells[0].applied_alone_cpu_us,
+    );
+    assert!((of_first.0.unwrap() - 500.0).abs() < 1e-9, "{of_first:?}");
+    assert_eq!(of_first.1, Some(300.0));
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    for said in [
+        "replicas apply after the load",
+        "applied/s alone",
+        "300 µs of CPU each",
+    ] {
+        assert!(words.contains(said), "no {said} in {text}");
+    }
+    let csv = render(&summary, Format::Csv);
+    for title in ["applied_alone_per_s_median", "applied_alone_cpu_us"] {
+        assert!(csv.contains(title), "no {title} in {csv}");
+    }
+    let json = render(&summary, Format::Json);
+    for key in [
+        "applied_after",
+        "applied_alone_per_s",
+        "applied_alone_cpu_us",
+    ] {
+        assert!(json.contains(key), "no {key} in {json}");
+        assert!(RECORD_DOC.contains(&format!("`{key}`")), "{key}");
+    }
 }
 
 #[test]

@@ -18,10 +18,13 @@ use crate::lab::network::probe_rtt_us;
 use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
+use crate::observe::applying;
 use crate::observe::lag::{self, Beats};
 use crate::plan::{Cell, idle_watch};
 use crate::record::trial::Series;
-use crate::record::{Activity, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter};
+use crate::record::{
+    Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter,
+};
 use crate::study::{Mode, Study};
 
 /// The labs of a study. Dropped, all that runs in them ends.
@@ -184,6 +187,21 @@ impl Target for Labs<'_> {
         into.cpu.idle_watched_s = idle.first().map(|idle| idle.span_s);
         self.copies = disks::CopiesWatch::begin(self.rig.lab(cell.mode))?;
         Ok(())
+    }
+
+    fn hold_appliers(&mut self, cell: &Cell) -> Result<()> {
+        let replicas = self.replicas(cell);
+        self.rig.lab(cell.mode).hold_appliers(replicas)
+    }
+
+    fn start_appliers(&mut self, cell: &Cell) -> Result<()> {
+        let replicas = self.replicas(cell);
+        self.rig.lab(cell.mode).start_appliers(replicas)
+    }
+
+    fn apply_alone(&mut self, cell: &Cell) -> Result<Vec<AppliedAlone>> {
+        let replicas = self.replicas(cell);
+        applying::alone(self.rig.lab(cell.mode), replicas, cell.window(self.study))
     }
 
     fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::load::{Snapshot, in_a_row};
 use crate::plan::{Cell, Outcome, Turn};
 use crate::record::{Flag, Measurement, Second, histogram};
-use crate::study::{Study, Workload};
+use crate::study::{Apply, Study, Workload};
 
 /// A cell is void if more than this share of its packets left the switch late.
 const LATE_SHARE_MAX: f64 = 0.05;
@@ -96,8 +96,38 @@ impl<T: Target> Measuring<'_, T> {
         Ok(())
     }
 
-    /// Warm-up, measured window, lag while the load still runs, catching up after it.
+    /// The load, and what replicas still have to do after it.
     fn drive(&mut self) -> Result<()> {
+        match self.cell.apply {
+            Apply::Meanwhile => {
+                self.load()?;
+                let target = self.target.next()?;
+                target.catch_up(self.cell, &mut self.into.lag)
+            }
+            Apply::After => self.load_and_apply(),
+        }
+    }
+
+    /// Appliers rest under load, and have the machine to themselves after it.
+    fn load_and_apply(&mut self) -> Result<()> {
+        let cell = self.cell;
+        let held = self.target.next()?.hold_appliers(cell);
+        let driven = held.and_then(|()| self.load());
+        let applied = driven.and_then(|()| self.apply_alone());
+        // However it went: no applier may be left at rest.
+        let started = self.target.start_appliers(cell);
+        applied.and(started)?;
+        // What they had no time for.
+        self.wait_level()
+    }
+
+    fn apply_alone(&mut self) -> Result<()> {
+        self.into.applied_alone = self.target.next()?.apply_alone(self.cell)?;
+        Ok(())
+    }
+
+    /// Warm-up, measured window, lag while the load still runs.
+    fn load(&mut self) -> Result<()> {
         let (cell, round) = (self.cell, self.into.round);
         self.target.next()?.start_load(cell, round)?;
         let outcome = self.under_load();
@@ -106,7 +136,7 @@ impl<T: Target> Measuring<'_, T> {
         outcome?;
         self.into.load_s += rest.window_s;
         self.keep_seconds(rest.timeline);
-        self.target.next()?.catch_up(cell, &mut self.into.lag)
+        Ok(())
     }
 
     /// Everything that happens while the load runs.
@@ -159,7 +189,10 @@ impl<T: Target> Measuring<'_, T> {
     fn end_window(&mut self, window: Snapshot, (from, to): (&Reading, &Reading)) -> Result<()> {
         self.keep_window(window);
         self.target.used(self.cell, from, to, &mut self.into);
-        self.into.lag = self.target.next()?.lag(self.cell)?;
+        // A beat would wait in vain for appliers that rest.
+        if self.cell.apply == Apply::Meanwhile {
+            self.into.lag = self.target.next()?.lag(self.cell)?;
+        }
         Ok(())
     }
 

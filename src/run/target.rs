@@ -14,7 +14,7 @@ use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trial::Series;
-use crate::record::{Header, Lag, Measurement};
+use crate::record::{AppliedAlone, Header, Lag, Measurement};
 
 /// The steps of a run, in about the order in which they are taken. What a target has no use for it
 /// leaves as it is here. Each error is a breakdown, or a mistake that only servers know of.
@@ -61,6 +61,21 @@ pub trait Target {
     /// From here on what should not happen under load is looked for.
     fn begin_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
         Ok(())
+    }
+
+    /// Has the cell's replicas apply nothing until they are told to; they go on receiving.
+    fn hold_appliers(&mut self, _cell: &Cell) -> Result<()> {
+        Ok(())
+    }
+
+    /// Has them apply again; those that do go on.
+    fn start_appliers(&mut self, _cell: &Cell) -> Result<()> {
+        Ok(())
+    }
+
+    /// Has replicas whose appliers rest apply again, and watches what they do; its load has ended.
+    fn apply_alone(&mut self, _cell: &Cell) -> Result<Vec<AppliedAlone>> {
+        Ok(vec![])
     }
 
     /// Connects all clients and starts the load.

@@ -167,6 +167,61 @@ fn a_measurement_is_a_row_of_steps() {
     assert_eq!(BTreeSet::from_iter(began), [0, 3_000].into());
 }
 
+/// One whose replicas apply after the load, twice.
+fn rested() -> Study {
+    let text = SMALL.replace("\"single\"", "\"async\"");
+    written::sample(&format!("{text}apply = \"after\"\n"))
+}
+
+#[test]
+fn appliers_rest_under_load_and_have_the_machine_to_themselves_after_it() {
+    let ran = run(&rested(), Script::default());
+    ran.outcome.as_ref().unwrap();
+    let steps = between(&ran.target.steps(), "begin watch", "set distances");
+    let expected = [
+        "begin watch",
+        "hold appliers",
+        "start load 1c round 1",
+        "wait 1s",
+        "status",
+        "mark",
+        "accounts",
+        "wait 2s",
+        "mark",
+        "accounts",
+        "status",
+        "stop load",
+        "apply alone",
+        "start appliers",
+        "wait level",
+        "check alive",
+        "end watch",
+        "probe again",
+    ];
+    assert_eq!(steps, expected);
+    for measurement in &ran.record().measurements {
+        assert_eq!(measurement.applied_alone[0].waiting, 300);
+        assert_eq!(measurement.lag, []);
+    }
+}
+
+/// Whatever goes wrong, and at whichever step: the target, as it is closed, finds no applier at
+/// rest.
+#[test]
+fn appliers_are_started_again_however_the_measurement_ended() {
+    let steps = run(&rested(), Script::default()).target.steps();
+    let mut held = 0;
+    for at in 0..steps.len() {
+        for trouble in [Trouble::CtrlC(at), Trouble::Breakdown(at)] {
+            let ran = run(&rested(), troubled(trouble));
+            assert!(!ran.target.0.borrow().do_appliers_rest, "{}", steps[at]);
+            assert!(ran.taken("start appliers") >= ran.taken("hold appliers"));
+            held += ran.taken("hold appliers");
+        }
+    }
+    assert!(held > steps.len(), "{held}");
+}
+
 #[test]
 fn each_iteration_of_mysqlslap_has_its_reload_before_it() {
     let own = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\niterations = 2\n\

@@ -136,8 +136,6 @@ pub struct Part {
     /// It is left out where nothing of it was measured.
     pub is_optional: bool,
     pub presupposes: Vec<Condition>,
-    /// Where this does not hold of a point, more may be than was seen.
-    pub cut_off_unless: Option<Condition>,
     /// Said where it is not the first selection that is judged.
     pub instead: String,
     /// Judged by counts, and not by a figure.
@@ -206,7 +204,6 @@ pub enum At {
     #[default]
     Of,
     Over,
-    Both,
 }
 
 /// A figure of a point.
@@ -216,6 +213,11 @@ pub enum Quantity {
     Throughput,
     Applied,
     CommittedOverApplied,
+    /// By replicas that have the machine to themselves, after a load under which they rested.
+    AppliedAlone,
+    /// What was committed under that load over it.
+    CommittedOverAppliedAlone,
+    CpuAppliedAlone,
     CommitsPerRoundTrip,
     RunTime,
     /// Mean and extremes of single iterations.

@@ -230,6 +230,12 @@ impl Mode {
         *self == Mode::Single || self.family().copies_volume()
     }
 
+    /// Whether its appliers can rest while replicas go on receiving. In a group or a cluster those
+    /// that rest hold back the writer.
+    pub fn can_hold_appliers(&self) -> bool {
+        matches!(self, Mode::Async | Mode::Semisync { .. })
+    }
+
     /// Whether every node accepts writes.
     pub fn is_multi_writer(&self) -> bool {
         matches!(self, Mode::GroupMulti { .. } | Mode::Galera)

@@ -6,6 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::{Disks, Distances, Workload};
 
+/// When replicas apply what a load commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Apply {
+    /// As it goes: source and replicas are at work together.
+    #[default]
+    Meanwhile,
+    /// Their appliers rest until the load has ended, and then have the machine to themselves. They
+    /// go on receiving.
+    After,
+}
+
+impl Apply {
+    /// As studies write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Apply::Meanwhile => "meanwhile",
+            Apply::After => "after",
+        }
+    }
+}
+
 /// One group of axes: the product of all lists, for every mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
@@ -39,6 +61,9 @@ pub struct Sweep {
     /// for so long.
     #[serde(default)]
     pub watch_after: Option<Duration>,
+    /// When the replicas of its cells apply.
+    #[serde(default)]
+    pub apply: Apply,
 }
 
 impl Sweep {

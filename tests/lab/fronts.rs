@@ -243,7 +243,10 @@ fn lab_front_that_has_bootstrapped_itself_finds_a_primary_and_ends_tls() {
             (of("Connections"), of("Ssl_finished_accepts"))
         });
         assert!(passed.0 >= 40.0 && passed.1 >= 40.0, "{passed:?}");
-        assert!(ended.0 < passed.0 && ended.1 < passed.1, "{ended:?} {passed:?}");
+        assert!(
+            ended.0 < passed.0 && ended.1 < passed.1,
+            "{ended:?} {passed:?}"
+        );
         let settings = &report.cell("through it", |cell| cell["mode"] == "group-multi")["settings"];
         assert_eq!(settings["front"], "router-bootstrapped");
     });

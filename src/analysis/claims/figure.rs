@@ -47,7 +47,10 @@ fn is_slowed(of: &Quantity) -> bool {
     let is_cpu = matches!(of, Q::CpuWriter | Q::CpuFront | Q::CpuReplicas);
     let is_host = matches!(of, Q::HostBusy | Q::HostBoundRounds | Q::HighestOffered);
     let is_count = matches!(of, Q::BytesBetween | Q::FlushesWriter | Q::ReadsWriter);
-    !(is_cpu || is_host || is_count || matches!(of, Q::Counter(_) | Q::ErrorsPer1000(_)))
+    // After the load nobody is left to wait for.
+    let is_alone = matches!(of, Q::AppliedAlone | Q::CpuAppliedAlone);
+    let is_other = matches!(of, Q::Counter(_) | Q::ErrorsPer1000(_));
+    !(is_cpu || is_host || is_count || is_alone || is_other)
 }
 
 /// One cell's figure over another's, round by round, with the house's interval over the rounds that
@@ -82,6 +85,7 @@ fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32
         Quantity::Throughput | Quantity::CommitsPerRoundTrip => Some(&rounds.throughput_per_s),
         Quantity::UsdPerMillion => Some(&rounds.usd_per_million_queries),
         Quantity::Applied => Some(&rounds.applied_per_s),
+        Quantity::AppliedAlone => Some(&rounds.applied_alone_per_s),
         Quantity::RunTime => Some(&rounds.run_s),
         Quantity::Unevenness => Some(&rounds.unevenness),
         Quantity::P95 => Some(&rounds.p95_us),
@@ -104,6 +108,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
     Some(match of {
         Quantity::Throughput => of_rounds(cell.throughput_per_s)?,
         Quantity::Applied => of_rounds(cell.applied_per_s)?,
+        Quantity::AppliedAlone => of_rounds(cell.applied_alone_per_s)?,
         Quantity::RunTime => of_rounds(cell.run_s)?,
         Quantity::UsdPerMillion => of_rounds(cell.usd_per_million_queries)?,
         Quantity::P95 => {
@@ -113,6 +118,10 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         Quantity::Unevenness => scaled(of_rounds(cell.unevenness)?, 100.0),
         Quantity::CommittedOverApplied => {
             let (above, below) = (&Quantity::Throughput, &Quantity::Applied);
+            ratio((cell, above), (cell, below), points)?
+        }
+        Quantity::CommittedOverAppliedAlone => {
+            let (above, below) = (&Quantity::Throughput, &Quantity::AppliedAlone);
             ratio((cell, above), (cell, below), points)?
         }
         Quantity::CommitsPerRoundTrip => {
@@ -138,6 +147,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         Quantity::CpuWriter => single(cell.cpu_us_per_commit.writer?),
         Quantity::CpuFront => single(cell.cpu_us_per_commit.front?),
         Quantity::CpuReplicas => single(cpu_of_replicas(cell)?),
+        Quantity::CpuAppliedAlone => single(cell.applied_alone_cpu_us?),
         Quantity::BytesBetween => single(
             cell.bytes_per_commit
                 .replication
@@ -156,6 +166,12 @@ pub fn words(quantity: &Quantity) -> (&str, &'static str) {
         Q::Throughput => ("commits/s", "a second"),
         Q::Applied => ("applied", "a second"),
         Q::CommittedOverApplied => ("committed over applied", "times"),
+        Q::AppliedAlone => ("applied alone", "a second"),
+        Q::CommittedOverAppliedAlone => ("committed over applied alone", "times"),
+        Q::CpuAppliedAlone => (
+            "CPU of a replica per commit that it applies alone, µs",
+            "µs",
+        ),
         Q::CommitsPerRoundTrip => ("commits", "commits per round trip"),
         Q::RunTime => ("time", "s"),
         Q::Iterations => ("iterations", "s"),

@@ -6,7 +6,7 @@ use super::select::{Points, axes};
 use super::tell;
 use super::verdict::{Outcome, Verdict, within, word};
 use crate::analysis::interval::{Risk, holm};
-use crate::analysis::summary::CellSummary;
+use crate::analysis::summary::{CellSummary, Value};
 use crate::plan::Axis;
 use crate::study::articles::{Across, At, Bounds, Compared, Condition, Part, Quantity};
 
@@ -137,14 +137,15 @@ impl Bound<'_> {
         let figures: Vec<Figure> = self.part.figure.iter().filter_map(of_figure).collect();
         let over = over.flatten();
         let unmet = self.unmet(cell, over);
-        let (verdict, cut_off) = self.of_figures(&figures, cell);
-        let verdict = match verdict {
+        let bounds = self.bounds();
+        let verdicts = figures.iter().map(|f| within(&bounds, f.low, f.high));
+        let verdicts: Vec<Verdict> = verdicts.collect();
+        let verdict = match Verdict::of_parts(&verdicts) {
             _ if !unmet.is_empty() => Verdict::Undecided,
             Verdict::Confirmed if figures.len() < self.part.figure.len() => Verdict::Undecided,
             verdict => verdict,
         };
         let is_there = !figures.is_empty();
-        let notes = unmet.into_iter().chain(cut_off);
         Case {
             name: match over {
                 Some(over) => tell::pair(cell, over, among),
@@ -152,35 +153,18 @@ impl Bound<'_> {
             },
             verdict: is_there.then_some(verdict),
             figures,
-            notes: notes.filter(|_| is_there).collect(),
+            notes: unmet.into_iter().filter(|_| is_there).collect(),
         }
-    }
-
-    /// Where a figure is cut off there may be any amount more of it.
-    fn of_figures(&self, figures: &[Figure], cell: &CellSummary) -> (Verdict, Option<String>) {
-        let bounds = self.bounds();
-        let cut_off = self.part.cut_off_unless.as_ref();
-        let cut_off = cut_off.filter(|condition| !holds(self.points, condition, cell));
-        let of = |figure: &Figure| match cut_off {
-            Some(_) => within(&bounds, figure.low, f64::INFINITY),
-            None => within(&bounds, figure.low, figure.high),
-        };
-        let verdicts: Vec<Verdict> = figures.iter().map(of).collect();
-        let verdict = Verdict::of_parts(&verdicts);
-        let note = cut_off.map(|condition| told(condition, cell));
-        (verdict, note.filter(|_| verdict == Verdict::Undecided))
     }
 
     /// What is presupposed and does not hold.
     fn unmet(&self, of: &CellSummary, over: Option<&CellSummary>) -> Vec<String> {
-        let unmet = self.part.presupposes.iter().flat_map(|condition| {
-            let cells = match condition.at {
-                At::Of => [Some(of), None],
-                At::Over => [None, over],
-                At::Both => [Some(of), over],
+        let unmet = self.part.presupposes.iter().filter_map(|condition| {
+            let cell = match condition.at {
+                At::Of => Some(of),
+                At::Over => over,
             };
-            let failing = cells.into_iter().flatten();
-            let failing = failing.filter(|cell| !holds(self.points, condition, cell));
+            let failing = cell.filter(|cell| !holds(self.points, condition, cell));
             failing.map(|cell| told(condition, cell))
         });
         unmet.collect()
@@ -250,12 +234,21 @@ fn decided_by_one(across: Across) -> &'static [Verdict] {
     }
 }
 
+/// Of a cell of one round, which has no interval, the figure itself must be so: what is presupposed
+/// would never hold of it otherwise.
 fn holds(points: Points, condition: &Condition, cell: &CellSummary) -> bool {
     let bounds = word(&condition.is);
     let risk = points.material.risk;
     let value = figure::value(cell, &condition.figure, Points { risk, ..points });
-    let judged = value.and_then(|value| Some(within(&bounds, value.low?, value.high?)));
-    judged == Some(Verdict::Confirmed)
+    let range = |value: Value| match cell.rounds {
+        1 => Some((
+            value.low.unwrap_or(value.value),
+            value.high.unwrap_or(value.value),
+        )),
+        _ => value.low.zip(value.high),
+    };
+    let judged = value.and_then(range);
+    judged.is_some_and(|(low, high)| within(&bounds, low, high) == Verdict::Confirmed)
 }
 
 fn told(condition: &Condition, cell: &CellSummary) -> String {

@@ -166,6 +166,7 @@ fn own<'p>(point: &'p Point, axis: &str) -> Option<Own<'p>> {
         "load" => Name(load),
         "name" => Name(name),
         "client_site" => Name(&point.client_site),
+        "apply" => Name(point.apply.word()),
         "variables" => Own::Variables(&point.variables),
         "spread" => Flag(point.spread),
         "tls" => Flag(point.tls),

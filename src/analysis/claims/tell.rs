@@ -2,14 +2,16 @@
 
 use crate::analysis::summary::CellSummary;
 use crate::plan::Axis;
+use crate::study::Apply;
 
 /// Axes of a load that tell cells of one workload apart.
-pub const TELLING: [Axis; 5] = [
+pub const TELLING: [Axis; 6] = [
     Axis::Connections,
     Axis::Distances,
     Axis::Disks,
     Axis::ClientSite,
     Axis::Window,
+    Axis::Apply,
 ];
 
 /// `1 connection`, `2.15 ms`, `client at b`; nothing for axes that tables have no word for.
@@ -21,6 +23,10 @@ fn on_axis(cell: &CellSummary, axis: Axis) -> Option<String> {
         Axis::Disks => cell.disks.clone(),
         Axis::ClientSite => Some(format!("client at {}", cell.client_site)),
         Axis::Window => Some(format!("{} s", cell.measure_s)),
+        Axis::Apply => Some(match cell.point.apply {
+            Apply::Meanwhile => "applied meanwhile".to_owned(),
+            Apply::After => "applied after the load".to_owned(),
+        }),
         _ => None,
     }
 }

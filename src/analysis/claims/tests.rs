@@ -11,7 +11,7 @@ use crate::analysis::example::{Example, articles as examples};
 use crate::analysis::interval::Risk;
 use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
-use crate::analysis::summary::{CellSummary, ModeSeries};
+use crate::analysis::summary::{CellSummary, Estimate, ModeSeries};
 use crate::analysis::timeline::Dips;
 use crate::analysis::trial::summarize;
 use crate::record::trial::{Series, Trial};
@@ -242,6 +242,22 @@ fn verdicts_of_the_articles_on_their_own_machines() {
     // What stopped there is an input here; what is about services, no stand-in can show.
     assert_eq!(clouds[5..9], [lacks, holds, lacks, lacks]);
     assert_eq!(clouds[9..], [holds, lacks, holds, lacks]);
+}
+
+#[test]
+fn what_is_presupposed_of_a_cell_of_one_round_is_judged_without_an_interval() {
+    let dips_at = |rate: f64, rounds: u32| {
+        let mut cells = examples::group_replication();
+        let long = cells.iter_mut().find(|cell| cell.measure_s == 300.0);
+        let long = long.expect("five minutes");
+        long.throughput_per_s = Some(Estimate::without_interval(rate));
+        long.rounds = rounds;
+        verdicts("group-replication-2017", &cells)[5]
+    };
+    assert_eq!(dips_at(25_000.0, 1), Confirmed);
+    assert_eq!(dips_at(1_000.0, 1), Undecided);
+    // Of several rounds an interval is to be had.
+    assert_eq!(dips_at(25_000.0, 2), Undecided);
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub struct CellSummary {
     /// How long servers and disks were to be watched after the load; absent where they were not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch_after_s: Option<f64>,
+    /// Whether replicas' appliers rest under load, to apply after it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub applied_after: bool,
     /// Between sites; absent where the pairs of sites were asked to differ.
     pub rtt_us_asked: Option<f64>,
     pub rtt_us_got: Option<f64>,
@@ -84,6 +87,13 @@ pub struct CellSummary {
     /// counters; absent where there is none, and where they do not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_share: Option<Estimate>,
+    /// Where replicas' appliers rest under load: what the slowest replica applies when it has the
+    /// machine to itself then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_alone_per_s: Option<Estimate>,
+    /// CPU time of a replica's server for each of these: median over rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_alone_cpu_us: Option<f64>,
     /// Whether it keeps up, as far as can be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_state: Option<LagState>,
@@ -218,6 +228,8 @@ pub struct ByRound {
     pub throughput_per_s: BTreeMap<u32, f64>,
     pub applied_per_s: BTreeMap<u32, f64>,
     pub applied_share: BTreeMap<u32, f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub applied_alone_per_s: BTreeMap<u32, f64>,
     pub unevenness: BTreeMap<u32, f64>,
     pub usd_per_million_queries: BTreeMap<u32, f64>,
     /// Throughput over the baseline's in the same round.

@@ -1,12 +1,13 @@
 //! How a lab comes about, and changes its mode.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Lab, LabSpec, Override};
 use crate::error::Result;
 use crate::lab::disk::{CopySet, Volume, VolumeSpec};
-use crate::lab::mode;
+use crate::lab::mode::{self, Gtids};
 use crate::lab::netns::Place;
 use crate::lab::node::Node;
 use crate::lab::options::{Settings, overridden, read_option_file};
@@ -170,5 +171,28 @@ impl Lab {
     /// false if not in time.
     pub fn apply_received(&mut self, i: usize, limit: Duration) -> Result<bool> {
         mode::apply_received(self, i, limit)
+    }
+
+    /// Has these replicas of a source, by index, apply nothing from now on; they go on receiving.
+    pub fn hold_appliers(&mut self, replicas: Range<usize>) -> Result<()> {
+        mode::hold_appliers(self, replicas)
+    }
+
+    /// Has them apply again; those that do go on.
+    pub fn start_appliers(&mut self, replicas: Range<usize>) -> Result<()> {
+        mode::start_appliers(self, replicas)
+    }
+
+    /// The transactions that node `i` has committed or applied.
+    pub fn executed(&mut self, i: usize) -> Result<Gtids> {
+        mode::executed(self, i)
+    }
+
+    /// Waits until replica `i` has received all of these.
+    ///
+    /// # Errors
+    /// A breakdown if it does not in time.
+    pub fn wait_received(&mut self, i: usize, gtids: &Gtids) -> Result<()> {
+        mode::wait_received(self, i, gtids)
     }
 }

@@ -4,8 +4,10 @@
 mod copies;
 pub mod galera;
 mod group;
+mod gtids;
 mod replication;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::disk::{CopySet, VolumeSpec};
@@ -16,6 +18,7 @@ use crate::error::{Result, breakdown};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, WhenShort};
 
+pub use gtids::Gtids;
 pub use replication::Company;
 
 /// How long replicas may take to apply what came before: a refill, or what an earlier load left
@@ -148,6 +151,26 @@ pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool>
 /// Waits until replica `i` has applied all that it has received from a source that may be gone.
 pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     replication::apply_received(lab, i, limit)
+}
+
+/// Has these replicas of a source apply nothing from now on; they go on receiving.
+pub(super) fn hold_appliers(lab: &mut Lab, replicas: Range<usize>) -> Result<()> {
+    replication::hold_appliers(lab, replicas)
+}
+
+/// Has them apply again.
+pub(super) fn start_appliers(lab: &mut Lab, replicas: Range<usize>) -> Result<()> {
+    replication::start_appliers(lab, replicas)
+}
+
+/// What node `i` has committed or applied.
+pub(super) fn executed(lab: &mut Lab, i: usize) -> Result<Gtids> {
+    replication::executed(lab, i)
+}
+
+/// Waits until replica `i` has received all of these.
+pub(super) fn wait_received(lab: &mut Lab, i: usize, gtids: &Gtids) -> Result<()> {
+    replication::wait_received(lab, i, gtids)
 }
 
 /// What the writer's own counters say of its company; `None` where its mode never goes on alone.

@@ -3,12 +3,14 @@
 //! The three share running servers: `single` is the source with its replicas' threads stopped, so
 //! that a mode and its baseline are measured on the very same server and files.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
 use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
+use super::gtids::Gtids;
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
 use crate::lab::redo;
@@ -112,6 +114,57 @@ pub(super) fn stop_replicas(lab: &mut Lab) -> Result<()> {
     lab.nodes[1..]
         .iter_mut()
         .try_for_each(|node| node.run(&stop))
+}
+
+/// Has these replicas apply nothing from now on; they go on receiving.
+pub fn hold_appliers(lab: &mut Lab, replicas: Range<usize>) -> Result<()> {
+    let dialect = lab.program.dialect().clone();
+    for node in &mut lab.nodes[replicas] {
+        node.run(dialect.word("stop_appliers"))?;
+        node.wait_until("only its appliers rest", READY_LIMIT, |node| {
+            let (show, io, sql) = threads(&dialect);
+            let row = node.rows(show)?.into_iter().next().unwrap_or_default();
+            let says = |name: &str, word: &str| row.get(name).is_some_and(|said| said == word);
+            Ok(says(io, "Yes") && says(sql, "No"))
+        })?;
+    }
+    Ok(())
+}
+
+/// Has these replicas apply again; those that do go on.
+pub fn start_appliers(lab: &mut Lab, replicas: Range<usize>) -> Result<()> {
+    let start = lab.program.dialect().word("start_appliers").to_owned();
+    lab.nodes[replicas]
+        .iter_mut()
+        .try_for_each(|node| node.run(&start))
+}
+
+/// What node `i` has committed or applied.
+pub fn executed(lab: &mut Lab, i: usize) -> Result<Gtids> {
+    let gtids = lab.program.dialect().word("executed_gtids").to_owned();
+    let said = lab.nodes[i].value(&gtids)?;
+    Ok(Gtids::read(&said.unwrap_or_default()))
+}
+
+/// Waits until replica `i` has received all of these.
+///
+/// # Errors
+/// A breakdown if it does not in time.
+pub fn wait_received(lab: &mut Lab, i: usize, gtids: &Gtids) -> Result<()> {
+    let dialect = lab.program.dialect().clone();
+    let applied = executed(lab, i)?;
+    lab.nodes[i].wait_until("it has received what was committed", READY_LIMIT, |node| {
+        let received = Gtids::read(&received(node, &dialect)?);
+        Ok(gtids.end_in(&received, &applied))
+    })
+}
+
+/// What a replica has received, by the relay logs that it still has.
+fn received(node: &mut Node, dialect: &Dialect) -> Result<String> {
+    let rows = node.rows(dialect.word("show_replica"))?;
+    let column = dialect.word("column_received");
+    let row = rows.first().and_then(|row| row.get(column).cloned());
+    Ok(row.unwrap_or_default())
 }
 
 /// How to ask for a replica's threads: the statement, and the columns of both.
@@ -227,19 +280,13 @@ pub fn follow(lab: &mut Lab, i: usize, other: usize, limit: Duration) -> Result<
 /// Waits on replica `i` for all that it has received; its source may be gone.
 pub fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     let dialect = lab.program.dialect().clone();
-    let received = |node: &mut Node| -> Result<String> {
-        let rows = node.rows(dialect.word("show_replica"))?;
-        let column = dialect.word("column_received");
-        let row = rows.first().and_then(|row| row.get(column).cloned());
-        Ok(row.unwrap_or_default())
-    };
-    let mut gtids = received(&mut lab.nodes[i])?;
+    let mut gtids = received(&mut lab.nodes[i], &dialect)?;
     loop {
         if !wait_applied(lab, i, &gtids, limit)? {
             return Ok(false);
         }
         // What was in the socket still may have come in meanwhile.
-        let now = received(&mut lab.nodes[i])?;
+        let now = received(&mut lab.nodes[i], &dialect)?;
         if now == gtids {
             return Ok(true);
         }

@@ -360,12 +360,14 @@ mod tests {
     #[test]
     fn newer_words_win() {
         let catalogue = Catalogue::builtin();
-        let word = |version: &str| {
+        let words = |version: &str| {
             let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version));
-            dialect.word("start_replica").to_owned()
+            ["start_replica", "stop_appliers"].map(|key| dialect.word(key).to_owned())
         };
-        assert_eq!(word("5.7.44"), "START SLAVE");
-        assert_eq!(word("8.0.26"), "START REPLICA");
+        assert_eq!(words("5.6.24"), ["START SLAVE", "STOP SLAVE SQL_THREAD"]);
+        assert_eq!(words("5.7.44"), words("5.6.24"));
+        let newer = ["START REPLICA", "STOP REPLICA SQL_THREAD"];
+        assert_eq!(words("8.0.26"), newer);
     }
 
     #[test]

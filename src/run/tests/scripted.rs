@@ -8,7 +8,7 @@ use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trial::{Series, Trial};
-use crate::record::{Header, Host, Iteration, Lag, Measurement, Second};
+use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second};
 use crate::run::events::{Event, Events, Step, TrialStep};
 use crate::run::order::Order;
 use crate::run::target::Target;
@@ -39,6 +39,8 @@ pub struct Script {
     /// All steps that were taken.
     pub steps: Vec<String>,
     pub is_load_running: bool,
+    /// Whether appliers were told to rest, and not to go on since.
+    pub do_appliers_rest: bool,
     pub is_closed: bool,
     /// The target's own clock.
     pub now: Duration,
@@ -137,6 +139,26 @@ impl Target for Scripted {
 
     fn begin_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
         self.step("begin watch")
+    }
+
+    fn hold_appliers(&mut self, _cell: &Cell) -> Result<()> {
+        // One that cannot be told may rest all the same.
+        self.0.borrow_mut().do_appliers_rest = true;
+        self.step("hold appliers")
+    }
+
+    fn start_appliers(&mut self, _cell: &Cell) -> Result<()> {
+        self.0.borrow_mut().do_appliers_rest = false;
+        self.step("start appliers")
+    }
+
+    fn apply_alone(&mut self, _cell: &Cell) -> Result<Vec<AppliedAlone>> {
+        self.step("apply alone")?;
+        assert!(!self.0.borrow().is_load_running);
+        Ok(vec![AppliedAlone {
+            waiting: 300,
+            ..AppliedAlone::default()
+        }])
     }
 
     fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
@@ -245,6 +267,7 @@ impl Target for Scripted {
     fn close(self, _events: &dyn Events) -> Result<()> {
         let mut script = self.0.borrow_mut();
         assert!(!script.is_closed && !script.is_load_running);
+        assert!(!script.do_appliers_rest);
         script.is_closed = true;
         match script.cannot_close {
             true => Err(breakdown("close", "as scripted")),

@@ -26,7 +26,15 @@ const STUDY_KEYS: [&str; 9] = [
     "power_cut_modes",
 ];
 /// Keys of a sweep that are about labs.
-const SWEEP_KEYS: [&str; 6] = ["rtt", "distances", "client", "disk", "flush", "watch_after"];
+const SWEEP_KEYS: [&str; 7] = [
+    "rtt",
+    "distances",
+    "client",
+    "disk",
+    "flush",
+    "watch_after",
+    "apply",
+];
 /// Keys under which a password might be looked for.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 

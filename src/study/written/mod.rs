@@ -339,9 +339,8 @@ fn images(
     modes: &[super::ModeSpec],
     sweeps: &mut [super::Sweep],
 ) -> Option<super::Images> {
-    let needs_one = |spec: &super::ModeSpec| {
-        spec.mode.family().copies_volume() || spec.image_bytes.is_some()
-    };
+    let needs_one =
+        |spec: &super::ModeSpec| spec.mode.family().copies_volume() || spec.image_bytes.is_some();
     let is_needed = modes.iter().any(needs_one);
     let is_asked = disk.is_some() || sweeps.iter().any(|sweep| !sweep.disks.is_empty());
     let images = disks::images(table, is_asked || is_needed)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::walk::{Node, Table, one_of_names};
 use super::{disks, endpoints, quick, workloads};
-use crate::study::{Distances, ModeSpec, Sweep, Workload, limits, slug, units};
+use crate::study::{Apply, Distances, ModeSpec, Sweep, Workload, limits, slug, units};
 
 /// What a sweep is checked against.
 pub struct Surroundings<'a> {
@@ -55,7 +55,7 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
     let measure = |table: &Table<'_>| table.get("measure")?.time(limits::MEASURE);
     let rounds = |table: &Table<'_>| table.get("rounds")?.count(limits::ROUNDS);
     let watch_after = |table: &Table<'_>| table.get("watch_after")?.time(limits::WATCH_AFTER);
-    let sweep = Sweep {
+    let mut sweep = Sweep {
         workloads,
         connections,
         rates_per_s,
@@ -67,8 +67,10 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
         measure: measure(table),
         rounds: rounds(table),
         watch_after: watch_after(table),
+        apply: Apply::Meanwhile,
     };
     check_slowed(table, &sweep, around.modes);
+    sweep.apply = apply(table, around, &sweep);
     table.finish();
     sweep
 }
@@ -86,6 +88,45 @@ fn check_slowed(table: &Table<'_>, sweep: &Sweep, modes: &[ModeSpec]) {
             "a slowdown cannot be with rate, pace or mysqlslap's workloads: give this sweep other \
              modes",
         );
+    }
+}
+
+/// When the replicas of a sweep that is read but for this apply.
+fn apply(table: &Table<'_>, around: &Surroundings<'_>, sweep: &Sweep) -> Apply {
+    // Of endpoints it is a mistake already.
+    let Some(node) = table.get("apply").filter(|_| !around.is_of_endpoints) else {
+        return Apply::Meanwhile;
+    };
+    let choices = [Apply::Meanwhile, Apply::After].map(|apply| (apply.word(), apply));
+    let apply = node.one_of(&choices).unwrap_or_default();
+    if apply == Apply::After {
+        check_can_rest(&node, table, around.modes, sweep);
+    }
+    apply
+}
+
+/// Whose appliers cannot rest, and what they would rest in vain for.
+fn check_can_rest(node: &Node<'_>, table: &Table<'_>, modes: &[ModeSpec], sweep: &Sweep) {
+    let of_sweep = modes.iter().filter(|spec| sweep.has_mode(&spec.label));
+    let cannot = of_sweep.filter(|spec| !spec.mode.can_hold_appliers());
+    let labels: Vec<&str> = cannot.map(|spec| &spec.label[..]).collect();
+    if !labels.is_empty() {
+        node.wrong(&format!(
+            "is for async and semisync alone, whose appliers can rest while replicas go on \
+             receiving: give the sweep modes without {}",
+            labels.join(", ")
+        ));
+    }
+    if let Some(pace) = table.get("pace") {
+        node.wrong(&format!(
+            "cannot be with {} (line {}): what is paced leaves appliers too little to do; give one \
+             of the two",
+            pace.key,
+            pace.line()
+        ));
+    }
+    if sweep.workloads.iter().any(is_mysqlslap) {
+        node.wrong("is not for mysqlslap's workloads: that tool has no window; leave it out");
     }
 }
 

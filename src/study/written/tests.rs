@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::*;
 use crate::error::Error;
 use crate::study::capabilities;
-use crate::study::{Consistency, ModeSpec, WaitPoint, builtin, builtin_names};
+use crate::study::{Apply, Consistency, ModeSpec, WaitPoint, builtin, builtin_names};
 
 fn read(text: &str) -> Result<Study> {
     let read_file = |name: &str| match name {

@@ -106,7 +106,7 @@ fn mistakes_about_endpoints_are_named() {
 fn what_only_labs_have_is_refused() {
     let text = format!(
         "sites = [\"a\"]\ntls = true\nmy_cnf = \"own.cnf\"\n{}rtt = \"1ms\"\n\
-         watch_after = \"2s\"\n",
+         watch_after = \"2s\"\napply = \"after\"\n",
         with(URL)
     );
     let text = mistakes_here(&text);
@@ -116,6 +116,7 @@ fn what_only_labs_have_is_refused() {
         "my_cnf",
         "sweep[1].rtt",
         "sweep[1].watch_after",
+        "sweep[1].apply",
     ] {
         let line = text
             .lines()

@@ -103,8 +103,13 @@ fn a_router_bootstraps_itself_against_clusters_alone() {
     assert_snapshot!(wrong("group-multi", &spread), @r#"study.toml:5: mode[1].front: given "router-bootstrapped"; sends all clients to one primary, so spread must be false; say "router" for all in turn"#);
     let both = "front = [\"router\", \"router-bootstrapped\"]";
     assert_eq!(
-        labels(&format!("[[mode]]\nserver = \"mysql\"\nmode = \"group\"\n{both}")),
-        ["mysql group via router", "mysql group via router-bootstrapped"]
+        labels(&format!(
+            "[[mode]]\nserver = \"mysql\"\nmode = \"group\"\n{both}"
+        )),
+        [
+            "mysql group via router",
+            "mysql group via router-bootstrapped"
+        ]
     );
 }
 

@@ -26,7 +26,7 @@ fn unknown_keys_are_mistakes_everywhere() {
     study.toml:4: network.loos: given 0.1; no such key; did you mean loss?
     study.toml:8: workload.x.table_sise: given 5; no such key; did you mean table_size?
     study.toml:12: mode[1].aplliers: given 4; no such key; did you mean appliers?
-    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after
+    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after, apply
     "#);
 }
 
@@ -186,6 +186,46 @@ fn servers_are_watched_after_the_load_and_hands_shaken_as_asked() {
         lines("\"1h\"")
     );
     assert!(mistakes(&with_sweep(&many)).contains("would take"));
+}
+
+#[test]
+fn appliers_rest_where_they_can_and_only_there() {
+    let of = |server: &str, mode: &str, lines: &str| with_mode(server, mode, "") + lines;
+    let after = "apply = \"after\"\n";
+    for (server, mode) in [
+        ("mysql", "async"),
+        ("mysql", "semisync"),
+        ("mysql-5.6", "async"),
+        ("mariadb", "async"),
+        ("mariadb", "semisync"),
+    ] {
+        let study = meant(&of(server, mode, after));
+        assert_eq!(study.sweeps[0].apply, Apply::After, "{server} {mode}");
+    }
+    let unsaid = meant(&of("mysql", "group", ""));
+    assert_eq!(unsaid.sweeps[0].apply, Apply::Meanwhile);
+    assert_snapshot!(mistakes(&of("mysql", "group", after)), @r#"study.toml:9: sweep[1].apply: given "after"; is for async and semisync alone, whose appliers can rest while replicas go on receiving: give the sweep modes without mysql group"#);
+    for (server, mode) in [
+        ("mysql", "single"),
+        ("mysql", "group-multi"),
+        ("mysql", "mirror"),
+        ("mariadb", "galera"),
+    ] {
+        let told = mistakes(&of(server, mode, after));
+        assert!(told.contains("is for async and semisync alone"), "{told}");
+    }
+    let paced = format!("pace = \"20ms\"\n{after}");
+    assert_snapshot!(mistakes(&of("mysql", "async", &paced)), @r#"study.toml:10: sweep[1].apply: given "after"; cannot be with sweep[1].pace (line 9): what is paced leaves appliers too little to do; give one of the two"#);
+    let slap = of("mysql", "async", after);
+    let slap = slap.replace("update_index", "mysqlslap write");
+    assert!(mistakes(&slap).contains("is not for mysqlslap's workloads"));
+    assert_snapshot!(mistakes(&of("mysql", "async", "apply = \"soon\"\n")), @r#"study.toml:9: sweep[1].apply: given "soon"; must be one of meanwhile, after"#);
+    // A sweep that names its modes does not ask the others.
+    let single = "[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n";
+    let chosen = format!("modes = \"mysql async\"\n{after}");
+    let other = "[[sweep]]\nworkload = \"insert\"\nrtt = \"1ms\"\n";
+    let both = [single, &of("mysql", "async", &chosen), other].concat();
+    assert_eq!(meant(&both).sweeps[0].apply, Apply::After);
 }
 
 #[test]
