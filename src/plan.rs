@@ -1,6 +1,7 @@
 //! Cells in seeded, interleaved rounds, and how long they will take.
 
 mod cell;
+pub mod knee;
 mod labs;
 mod placement;
 mod point;
@@ -16,14 +17,15 @@ use serde::{Deserialize, Serialize};
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
 use crate::study::{
-    Apply, Disks, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, slug, units,
+    Apply, Disks, Knee, Mode, ModeSpec, MysqlslapLoad, Study, Sweep, Workload, limits, slug, units,
 };
+use knee::{Offered, Part, Seek};
 
 pub use cell::Cell;
 pub use labs::{LabPlan, labs};
 pub use placement::{Cpu, Placement, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
-pub use schedule::{FixedRounds, Outcome, Schedule, Turn};
+pub use schedule::{Outcome, Rounds, Schedule, Turn};
 
 /// What a cell takes beside its windows: setting the links, connecting, lag, reading counters. Like
 /// those below, rounded from runs on two CPUs.
@@ -77,6 +79,12 @@ pub const DISK_OVERHEAD: Duration = Duration::from_millis(300);
 /// What its emulated disk adds to a node: an image, a file system, a slower copy of its data.
 pub const DISK_MAKING: Duration = Duration::from_millis(1_500);
 
+/// What is offered on the way to a knee, for want of knowing.
+const ON_THE_WAY: Offered = Offered {
+    rate_per_s: 1_000,
+    is_fine: true,
+};
+
 /// What is measured, in which order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -100,7 +108,9 @@ pub fn plan(study: &Study) -> Plan {
 }
 
 /// How long a study will take, from the first lab to the last cell, with servers already fetched.
-/// mysqlslap's manner runs a number of queries, not a window: see [`LOADED_ROW`] and below it.
+/// mysqlslap's manner runs a number of queries, not a window: see [`LOADED_ROW`] and below it. Of
+/// the search for a knee nobody knows beforehand how many measurements it makes, and at which
+/// rates: it has as many here as it makes at most, in each round.
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
     let restarting: Duration = labs(study).iter().map(|lab| restarting(study, lab)).sum();
     let measuring: Duration = steps(study, plan).iter().sum();
@@ -123,9 +133,27 @@ pub fn forming(study: &Study) -> Duration {
 
 /// How long each measurement will take, in their order, and each power cut after them.
 pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
-    let measurements = plan.rounds.iter().flatten();
-    let measuring = measurements.map(|&index| cell_time(study, &plan.cells[index]));
+    let turns = plan.rounds.iter().flatten();
+    let measuring = turns.flat_map(|&index| {
+        let cell = &plan.cells[index];
+        let times = if cell.is_search() {
+            limits::KNEE_TRIES
+        } else {
+            1
+        };
+        std::iter::repeat_n(turn_time(study, cell, None), times as usize)
+    });
     measuring.chain(trials(study)).collect()
+}
+
+/// How long one measurement of a cell will take, where its rate may be chosen while the study
+/// runs.
+pub fn turn_time(study: &Study, cell: &Cell, offered: Option<Offered>) -> Duration {
+    let on_the_way = cell.knee.map(|_| ON_THE_WAY);
+    match offered.or(on_the_way) {
+        Some(offered) => cell_time(study, &cell.at(study, offered)),
+        None => cell_time(study, cell),
+    }
 }
 
 /// How long each power cut will take, in their order.
@@ -292,6 +320,7 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
             connections,
             rate_per_s,
             pace,
+            knee,
         } in pressures(sweep)
         {
             for client_site in &sweep.client_sites {
@@ -304,6 +333,7 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
                             connections,
                             rate_per_s,
                             pace,
+                            knee,
                             distances: distances.clone(),
                             disks,
                             client_site: client_site.clone(),
@@ -326,20 +356,30 @@ struct Pressure {
     connections: u32,
     rate_per_s: Option<u32>,
     pace: Option<Duration>,
+    knee: Option<Seek>,
 }
 
-/// Every number of connections with every rate and every pace; without them closed loops that do
-/// not pause.
+/// Every number of connections with every rate and every pace, or with the search for a knee and
+/// what is measured below it; without them closed loops that do not pause.
 fn pressures(sweep: &Sweep) -> Vec<Pressure> {
+    let seek = |knee: Knee| {
+        Part::ALL.map(|part| Seek {
+            p99: knee.p99,
+            part,
+        })
+    };
+    let seeks: Vec<Seek> = sweep.knee.into_iter().flat_map(seek).collect();
     let mut all = Vec::new();
     for &connections in &sweep.connections {
         for rate_per_s in points_of(&sweep.rates_per_s) {
-            let paces = points_of(&sweep.paces).into_iter();
-            all.extend(paces.map(|pace| Pressure {
-                connections,
-                rate_per_s,
-                pace,
-            }));
+            for pace in points_of(&sweep.paces) {
+                all.extend(points_of(&seeks).into_iter().map(|knee| Pressure {
+                    connections,
+                    rate_per_s,
+                    pace,
+                    knee,
+                }));
+            }
         }
     }
     all
@@ -378,6 +418,13 @@ fn id(label: &str, point: &Cell) -> String {
     let rate = point.rate_per_s.map(|rate| format!("-{rate}ps"));
     let pace = point.pace.map(units::show_compact);
     let pace = pace.map(|pace| format!("-paced{pace}"));
+    let knee = point.knee.map(|seek| {
+        let of = match seek.part {
+            Part::Search => "",
+            Part::Below => "below-",
+        };
+        format!("-{of}knee{}", units::show_compact(seek.p99))
+    });
     let span = |word: &str, span: Option<Duration>| {
         let span = span.map(units::show_compact);
         span.map(|span| format!("/{word}-{span}"))
@@ -390,11 +437,12 @@ fn id(label: &str, point: &Cell) -> String {
         Apply::After => "/applied-after",
     };
     format!(
-        "{}/{load}/{}c{}{}/{}/{apart}{disks}{window}{watched}{applied}",
+        "{}/{load}/{}c{}{}{}/{}/{apart}{disks}{window}{watched}{applied}",
         slug(label),
         point.connections,
         rate.unwrap_or_default(),
         pace.unwrap_or_default(),
+        knee.unwrap_or_default(),
         point.client_site
     )
 }

@@ -32,7 +32,9 @@ const IMPORTS: [(&str, &[&str]); 11] = [
     ),
     (
         "self_test",
-        &["study", "record", "lab", "load", "observe", "analysis"],
+        &[
+            "study", "plan", "record", "lab", "load", "observe", "analysis",
+        ],
     ),
     ("analysis", &["study", "plan", "record"]),
     ("report", &["study", "record", "analysis"]),

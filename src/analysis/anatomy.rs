@@ -14,7 +14,7 @@ mod sum;
 
 use super::flags::{self, Asked};
 use super::summary::{Anatomy, Counted, Halves, Value};
-use super::{cells, disks, terms};
+use super::{called, disks, terms};
 use crate::plan::{Axis, Point};
 use crate::record::Header;
 use crate::record::store::Record;
@@ -102,7 +102,7 @@ fn named(header: &Header, first: &Point) -> Anatomy {
         mode: spec.mode.name().to_owned(),
         settings: terms::settings(spec),
         client_site: first.client_site.clone(),
-        workload: cells::workload(first),
+        workload: called::workload(first),
         file_system: header.file_system.clone(),
         log_layout: terms::log_layout(spec).to_owned(),
         point: first.clone(),

@@ -11,12 +11,12 @@ use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, PairOfSites, Per, ReplicaCpu,
     Traffic,
 };
-use super::{activity, applied, contention, disks, endpoints, terms, timeline, void};
+use super::{activity, applied, called, contention, disks, endpoints, terms, timeline, void};
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
 use crate::record::{DiskUse, Header, Measurement, counter};
-use crate::study::{Apply, Study, units};
+use crate::study::{Apply, Study};
 
 /// Counters worth a place in the summary: conflicts, fall-backs, flow control.
 const COUNTERS: [&str; 10] = [
@@ -43,10 +43,12 @@ struct Rounds<'a> {
     sound: Vec<&'a Measurement>,
 }
 
-/// All cells of the record, in the study's order; those not measured yet with no figures.
+/// All cells of the record, in the study's order; those not measured yet with no figures. Of a
+/// search for a knee there are none.
 pub fn summarise(record: &Record) -> Vec<CellSummary> {
-    let count = record.header.cells.len();
-    (0..count).map(|index| cell(record, index)).collect()
+    let cells = (0..).zip(&record.header.cells);
+    let told = cells.filter(|(_, cell)| !cell.is_search());
+    told.map(|(index, _)| cell(record, index)).collect()
 }
 
 fn cell(record: &Record, index: usize) -> CellSummary {
@@ -61,6 +63,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     CellSummary {
         rounds: numbers(&rounds.sound),
         measurements: rounds.sound.len() as u32,
+        offered_per_s: named.offered_per_s.or_else(|| rounds.offered_per_s()),
         rounds_void: numbers(&rounds.all) - numbers(&rounds.sound),
         with_void: void::with_void((&rounds.all, rounds.per), &by_round, latency, risk),
         rtt_us_got: rounds.median_of(mean_rtt_us),
@@ -181,8 +184,7 @@ fn numbers(measurements: &[&Measurement]) -> u32 {
 /// pace or an offered rate throughput says nothing of the mode.
 fn is_alike(ratio: &Estimate, record: &Record, index: usize) -> bool {
     let cell = &record.header.cells[index];
-    let is_given = cell.pace.is_some() || cell.rate_per_s.is_some();
-    let within = record.header.study.until.filter(|_| !is_given);
+    let within = record.header.study.until.filter(|_| !cell.is_given());
     let ends = within.zip(ratio.low.zip(ratio.high));
     ends.is_some_and(|(share, (low, high))| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
 }
@@ -200,7 +202,7 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         baseline: spec.baseline.clone(),
         peer_at_ack: terms::peer_at_ack(spec),
         client_site: cell.client_site.clone(),
-        workload: workload(&point),
+        workload: called::workload(&point),
         connections: cell.connections,
         offered_per_s: cell.rate_per_s,
         pace_us: cell.pace.map(|pace| pace.as_secs_f64() * 1e6),
@@ -216,20 +218,6 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         point,
         ..CellSummary::default()
     }
-}
-
-/// What tables call a point's load: `update_index`, `update_index at 500/s`, `update_index paced
-/// 20 ms`.
-pub fn workload(point: &Point) -> String {
-    point.workload.label() + &pressure(point)
-}
-
-/// What is said of a workload that is not run as fast as it goes.
-pub fn pressure(point: &Point) -> String {
-    let rate = point.rate_per_s.map(|rate| format!(" at {rate}/s"));
-    let pace = point.pace.map(units::show);
-    let pace = pace.map(|pace| format!(" paced {pace}"));
-    rate.or(pace).unwrap_or_default()
 }
 
 impl<'a> Rounds<'a> {
@@ -265,6 +253,12 @@ impl<'a> Rounds<'a> {
 
     fn all_steady(&self) -> Vec<Vec<(u32, f64)>> {
         self.sound.iter().map(|m| self.steady(m)).collect()
+    }
+
+    /// The median rate, where it was chosen while the study ran.
+    fn offered_per_s(&self) -> Option<u32> {
+        let rate = self.median_of(|m| m.offered_per_s.map(f64::from));
+        rate.map(|rate| rate.round() as u32)
     }
 
     fn values(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {

@@ -34,7 +34,9 @@ fn cells_of<'r>(
     screen: &'r Screen,
     run: usize,
 ) -> impl Iterator<Item = usize> + 'r {
-    let is_it = move |cell: &Cell| header.study.modes[cell.mode].label == screen.runs[run];
+    let is_it = move |cell: &Cell| {
+        header.study.modes[cell.mode].label == screen.runs[run] && !cell.is_search()
+    };
     (0..header.cells.len()).filter(move |index| is_it(&header.cells[*index]))
 }
 

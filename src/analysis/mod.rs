@@ -7,6 +7,7 @@ pub mod anatomy;
 pub mod applied;
 pub mod audit;
 pub mod beside;
+pub mod called;
 pub mod cells;
 pub mod claims;
 mod contention;
@@ -16,6 +17,7 @@ mod endpoints;
 mod fit;
 pub mod flags;
 pub mod interval;
+mod knee;
 pub mod ladder;
 mod lags;
 mod latency;
@@ -34,9 +36,9 @@ pub use terms::mode_settings;
 
 use std::collections::BTreeMap;
 
-use crate::record::LabFacts;
 use crate::record::store::Record;
 use crate::record::trial::Series;
+use crate::record::{Header, LabFacts, Measurement};
 use crate::study::articles;
 use promise::Terms;
 use summary::{CellSummary, LabSummary, ModeSeries, Overridden};
@@ -88,9 +90,7 @@ pub fn summarise(record: &Record) -> Summary {
         resumed: header.resumed.clone(),
         budget_s: study.budget.map(|budget| budget.as_secs_f64()),
         measurements: record.measurements.len(),
-        measurements_asked: (header.cells.iter())
-            .map(|cell| cell.rounds(study) as usize)
-            .sum(),
+        measurements_asked: measurements_asked(record),
         measurements_made_again: record.measurements.iter().map(|m| m.made_again).sum(),
         warmup_s: study.warmup.as_secs_f64(),
         measure_s: study.measure.as_secs_f64(),
@@ -112,10 +112,20 @@ pub fn summarise(record: &Record) -> Summary {
         beside: None,
         effects,
         ladders,
+        knees: knee::knees(record),
         series,
         article,
         claims: claims.unwrap_or_default(),
     }
+}
+
+/// How many a finished run has; of a search for a knee those that it made.
+fn measurements_asked(record: &Record) -> usize {
+    let Header { study, cells, .. } = &record.header;
+    let known = cells.iter().filter(|cell| !cell.is_search());
+    let known: usize = known.map(|cell| cell.rounds(study) as usize).sum();
+    let is_search = |m: &&Measurement| cells[m.cell].is_search();
+    known + record.measurements.iter().filter(is_search).count()
 }
 
 /// Servers of a lab that take CPUs without load take them from all that is measured beside them.

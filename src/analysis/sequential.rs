@@ -117,6 +117,7 @@ impl<'p> Sequential<'p> {
                 round,
                 cell,
                 repeat: *count - 1,
+                offered: None,
             }
         };
         blocks.into_iter().flatten().map(turn).collect()
@@ -167,7 +168,7 @@ impl<'p> Sequential<'p> {
     /// which decide its throughput.
     fn by_round(&self, cell: usize, so_far: &[Outcome]) -> BTreeMap<u32, f64> {
         let cell_of = &self.plan.cells[cell];
-        let is_given = cell_of.pace.is_some() || cell_of.rate_per_s.is_some();
+        let is_given = cell_of.is_given();
         let per = terms::per(&cell_of.workload);
         let figure = |outcome: &Outcome| match per {
             _ if is_given => outcome.latency_us_p50.map(|us| us as f64),

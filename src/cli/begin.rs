@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::analysis::sequential::{self, Sequential};
 use crate::error::{Mistake, Result};
-use crate::plan::{Plan, Schedule, estimate, forming};
+use crate::plan::{Cell, Plan, Schedule, estimate, forming};
 use crate::record::store::{Record, Store};
 use crate::run::Order;
 use crate::study::{Study, units};
@@ -89,6 +89,10 @@ pub fn announce(order: &Order) {
         false => estimate(study, plan),
     };
     let said = match (study.until, study.budget) {
+        (None, None) if plan.cells.iter().any(Cell::is_search) => format!(
+            "{rounds} rounds, about {:.1} min at most: searches end by themselves",
+            minutes(most)
+        ),
         (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),
         (Some(_), None) => {
             let least = sequential::until_first_look(study, plan);

@@ -79,7 +79,9 @@ fn step_line(step: &Step) -> String {
             ..
         } => {
             let (connections, distances) = (cell.connections, &cell.distances.label);
-            format!("round {round}/{rounds}  {label}, {connections} conn., {distances}")
+            let rate = cell.rate_per_s.map(|rate| format!(", {rate}/s"));
+            let rate = rate.unwrap_or_default();
+            format!("round {round}/{rounds}  {label}, {connections} conn., {distances}{rate}")
         }
         Step::Fault {
             label,

@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(one[0].name, "open-loop");
         let error = chosen(&["drivers".to_owned()]).err().unwrap().to_string();
         assert!(
-            error.contains("drivers") && error.contains("driver, open-loop, same"),
+            error.contains("drivers") && error.contains("driver, open-loop, knee, same"),
             "{error}"
         );
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::knee::{Offered, Part, Seek};
 use crate::study::{Apply, Disks, Distances, Study, Workload};
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
@@ -21,6 +22,9 @@ pub struct Cell {
     /// From the end of a connection's transaction to the beginning of its next; `None` for none.
     #[serde(default)]
     pub pace: Option<Duration>,
+    /// Its rate is searched for, or is a share of one that was; `None` for a rate that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<Seek>,
     pub distances: Distances,
     /// The nodes' disks, where they are emulated.
     #[serde(default)]
@@ -44,6 +48,28 @@ impl Cell {
     /// Its measured window.
     pub fn window(&self, study: &Study) -> Duration {
         self.measure.unwrap_or(study.measure)
+    }
+
+    /// Whether what is offered decides its throughput.
+    pub fn is_given(&self) -> bool {
+        self.pace.is_some() || self.rate_per_s.is_some() || self.knee.is_some()
+    }
+
+    /// Whether each of its measurements is a step in the search for a knee: they have no figure in
+    /// common.
+    pub fn is_search(&self) -> bool {
+        self.knee.is_some_and(|seek| seek.part == Part::Search)
+    }
+
+    /// The cell as it is measured at a rate that was chosen while the study ran.
+    pub fn at(&self, study: &Study, offered: Offered) -> Cell {
+        let window = self.window(study);
+        let longer = self.knee.map(|seek| seek.window(offered, window));
+        Cell {
+            rate_per_s: Some(offered.rate_per_s),
+            measure: longer.or(self.measure),
+            ..self.clone()
+        }
     }
 
     /// In how many rounds it is measured.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::knee::Seek;
 use crate::study::{
     Apply, Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
 };
@@ -36,6 +37,7 @@ pub enum Axis {
     Connections,
     Rate,
     Pace,
+    Knee,
     Distances,
     Disks,
     ClientSite,
@@ -69,6 +71,7 @@ impl Axis {
         Axis::Connections,
         Axis::Rate,
         Axis::Pace,
+        Axis::Knee,
         Axis::Distances,
         Axis::Disks,
         Axis::ClientSite,
@@ -109,6 +112,8 @@ pub struct Point {
     pub rate_per_s: Option<u32>,
     /// From the end of a connection's transaction to the beginning of its next; `None` for none.
     pub pace: Option<Duration>,
+    /// The rate is searched for, or is a share of one that was.
+    pub knee: Option<Seek>,
     pub distances: Distances,
     /// The nodes' disks, where they are emulated.
     pub disks: Option<Disks>,
@@ -138,6 +143,7 @@ pub enum Value<'p> {
     Limit(Option<u64>),
     Share(Option<f64>),
     Span(Option<Duration>),
+    Seek(Option<Seek>),
 }
 
 /// Distances without what tables call them.
@@ -168,6 +174,7 @@ impl Point {
             connections: cell.connections,
             rate_per_s: cell.rate_per_s,
             pace: cell.pace,
+            knee: cell.knee,
             distances: cell.distances.clone(),
             disks: cell.disks.clone(),
             client_site: cell.client_site.clone(),
@@ -219,6 +226,7 @@ impl Point {
             Axis::Connections => Value::Count(self.connections.into()),
             Axis::Rate => Value::Limit(self.rate_per_s.map(u64::from)),
             Axis::Pace => Value::Span(self.pace),
+            Axis::Knee => Value::Seek(self.knee),
             Axis::Distances => Value::Distances(Apart {
                 pairs: &self.distances.pairs,
                 jitter: self.distances.jitter,
@@ -258,6 +266,7 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::knee::Part;
 
     /// A point of which no axis has its default.
     fn far_from_default() -> Point {
@@ -300,6 +309,10 @@ mod tests {
             connections: 4,
             rate_per_s: Some(100),
             pace: Some(Duration::from_millis(20)),
+            knee: Some(Seek {
+                p99: Duration::from_millis(20),
+                part: Part::Search,
+            }),
             distances: Distances {
                 jitter: Some(Duration::from_millis(1)),
                 ..Distances::default()

@@ -5,6 +5,7 @@ pub mod counter;
 mod flag;
 pub mod histogram;
 mod lag;
+mod outcome;
 pub mod scheduled;
 pub mod self_test;
 pub mod server_errors;
@@ -138,6 +139,9 @@ pub struct Measurement {
     /// How often the cell was measured in this round before.
     #[serde(default)]
     pub turn: u32,
+    /// Transactions offered each second, where the cell leaves its rate open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<u32>,
     pub started_unix_ms: u64,
     /// Length of the measured window.
     pub window_s: f64,
@@ -243,11 +247,6 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether it must not enter any figure.
-    pub fn is_void(&self) -> bool {
-        self.flags.contains(&Flag::LateLinks)
-    }
-
     /// Adds round trips made after the window to those made before it.
     pub fn add_handshakes(&mut self, after: Vec<Handshakes>) {
         for (made, after) in self.handshakes.iter_mut().zip(after) {

@@ -2,7 +2,7 @@
 
 use super::numbers::{count, time};
 use crate::analysis::Summary;
-use crate::analysis::cells::pressure;
+use crate::analysis::called::pressure;
 use crate::analysis::summary::{CellSummary, FlagCount, Per, Point};
 
 /// `commit`
@@ -27,7 +27,8 @@ pub fn workload(summary: &Summary, point: &Point) -> String {
     let name = point.workload.label();
     let is_twin = |cell: &CellSummary| {
         let other = &cell.point;
-        let is_as_fast = (other.rate_per_s, other.pace) == (point.rate_per_s, point.pace);
+        let fast = |point: &Point| (point.rate_per_s, point.pace, point.knee);
+        let is_as_fast = fast(other) == fast(point);
         is_as_fast && other.workload != point.workload && other.workload.label() == name
     };
     let name = match summary.cells.iter().any(is_twin) {

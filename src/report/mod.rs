@@ -17,6 +17,7 @@ mod foot;
 mod format;
 mod group;
 mod head;
+mod knees;
 mod label;
 pub mod numbers;
 mod page;
@@ -43,6 +44,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     // Right below the title.
     let at = blocks.len().min(1);
     blocks.splice(at..at, against::blocks(summary));
+    blocks.extend(knees::blocks(summary));
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));

@@ -1,21 +1,19 @@
 //! One cell, measured once, at any target: which steps, in which order, and what is kept of them.
 
-use std::time::Duration;
-
 use super::events::{Event, Events};
 use super::settled::{self, Settling};
 use super::target::Target;
 use super::window::Reading;
 use crate::error::Result;
 use crate::load::{Snapshot, in_a_row};
-use crate::plan::{Cell, Outcome, Turn};
-use crate::record::{Flag, Measurement, Second, histogram};
+use crate::plan::{Cell, Turn};
+use crate::record::{Flag, Measurement, Second};
 use crate::study::{Apply, Study, Workload};
 
 /// A cell is void if more than this share of its packets left the switch late.
 const LATE_SHARE_MAX: f64 = 0.05;
 
-/// Measures one cell; its mode is in force already.
+/// Measures one cell, whose rate is known by now; its mode is in force already.
 pub fn measure<T: Target>(
     target: &mut T,
     study: &Study,
@@ -31,6 +29,7 @@ pub fn measure<T: Target>(
             round: turn.round,
             cell: turn.cell,
             turn: turn.repeat,
+            offered_per_s: turn.offered.map(|offered| offered.rate_per_s),
             ..Measurement::default()
         },
     };
@@ -44,24 +43,6 @@ pub fn measure<T: Target>(
     driven?;
     measuring.conclude()?;
     Ok(measuring.into)
-}
-
-/// What came of a measurement, as a schedule sees it.
-pub fn outcome(measurement: &Measurement, took: Duration) -> Outcome {
-    let per_s = |count: u64| count as f64 / measurement.window_s.max(f64::MIN_POSITIVE);
-    let latency = histogram::at_least(measurement).ok();
-    let latency = latency.filter(|latency| !latency.is_empty());
-    let quantile = |q| latency.as_ref().map(|latency| latency.value_at_quantile(q));
-    Outcome {
-        round: measurement.round,
-        cell: measurement.cell,
-        is_void: measurement.is_void(),
-        commits_per_s: per_s(measurement.commits),
-        transactions_per_s: per_s(measurement.commits + measurement.unchanged),
-        latency_us_p50: quantile(0.5),
-        latency_us_p99: quantile(0.99),
-        took,
-    }
 }
 
 /// A measurement under way.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::events::{Event, Events, Step, TrialStep};
-use super::measure::{measure, outcome};
+use super::measure::measure;
 use super::order::Order;
 use super::target::Target;
 use crate::error::{Mistake, Result};
@@ -92,7 +92,7 @@ fn earlier_outcomes(order: &Order) -> Vec<Outcome> {
     let earlier = order.earlier.iter();
     let measurements = earlier.flat_map(|record| &record.measurements);
     measurements
-        .map(|measurement| outcome(measurement, Duration::ZERO))
+        .map(|measurement| measurement.outcome(Duration::ZERO))
         .collect()
 }
 
@@ -180,7 +180,8 @@ impl<T: Target> StudyRun<'_, T> {
     /// Tells of the turns that have become certain.
     fn foresee(&mut self, turns: Vec<Turn>, cells: &[Cell]) {
         let more = turns.iter().skip(self.foreseen.len());
-        let time = |turn: &Turn| plan::cell_time(&self.order.study, &cells[turn.cell]);
+        let study = &self.order.study;
+        let time = |turn: &Turn| plan::turn_time(study, &cells[turn.cell], turn.offered);
         let more: Vec<Duration> = more.map(time).collect();
         if !more.is_empty() {
             self.events.tell(Event::StepsAdded(more));
@@ -188,8 +189,11 @@ impl<T: Target> StudyRun<'_, T> {
         self.foreseen = turns;
     }
 
-    /// Measures a cell and keeps what was measured.
+    /// Measures a cell, at the rate that the turn has for it, and keeps what was measured.
     fn take_turn(&mut self, turn: Turn, cell: &Cell) -> Result<()> {
+        let offered = turn.offered;
+        let at_rate = offered.map(|offered| cell.at(&self.order.study, offered));
+        let cell = at_rate.as_ref().unwrap_or(cell);
         let begun_ms = self.target.unix_ms();
         self.begin_step(turn, cell);
         self.enter(turn, cell)?;
@@ -200,7 +204,7 @@ impl<T: Target> StudyRun<'_, T> {
             self.events.tell(Event::Flagged { round, cell, flag });
         }
         let took_ms = self.target.unix_ms().saturating_sub(begun_ms);
-        let outcome = outcome(&measurement, Duration::from_millis(took_ms));
+        let outcome = measurement.outcome(Duration::from_millis(took_ms));
         self.outcomes.push(outcome);
         self.events.tell(Event::Measured(outcome));
         self.events.tell(Event::StepEnded);

@@ -266,10 +266,8 @@ fn modes_are_entered_once_in_each_round() {
     ran.outcome.as_ref().unwrap();
     let counts = ["begin round", "enter mode", "start load"].map(|name| ran.taken(name));
     assert_eq!(counts, [2, 4, 8]);
-    let expected: Vec<(u32, usize)> = plan(&study)
-        .turns()
-        .map(|turn| (turn.round, turn.cell))
-        .collect();
+    let turns = plan(&study).schedule().turns(&[]);
+    let expected: Vec<(u32, usize)> = turns.iter().map(|turn| (turn.round, turn.cell)).collect();
     assert_eq!(ran.measured(), expected, "the plan's own order");
 }
 
@@ -441,6 +439,50 @@ fn a_run_that_was_stopped_anywhere_is_gone_on_with_to_the_same_record() {
     assert!(resumed > 10, "{resumed} of {steps}");
 }
 
+/// One mode in search of its knee.
+const SEEKING: &str = "rounds = 2\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
+                       [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
+                       [[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n\
+                       knee = { p99 = \"20ms\" }\n";
+
+/// The knee lies at 300/s.
+fn latency_us(offered_per_s: u32) -> u64 {
+    if offered_per_s <= 300 { 15_000 } else { 25_000 }
+}
+
+#[test]
+fn a_search_that_was_stopped_is_gone_on_with_to_the_same_record() {
+    let study = written::sample(SEEKING);
+    let script = |trouble| Script {
+        trouble,
+        latency_us: Some(latency_us),
+        ..Script::default()
+    };
+    let tried = |record: &Record| -> Vec<(u32, usize, u32, Option<u32>)> {
+        let all = record.measurements.iter();
+        all.map(|m| (m.round, m.cell, m.turn, m.offered_per_s))
+            .collect()
+    };
+    let whole = run(&study, script(None));
+    whole.outcome.as_ref().unwrap();
+    let expected = tried(whole.record());
+    let below = expected.iter().filter(|(_, cell, ..)| *cell == 1);
+    let below: Vec<Option<u32>> = below.map(|(.., rate)| *rate).collect();
+    assert_eq!(below, [Some(207), Some(207)], "{expected:?}");
+    assert!(expected.contains(&(1, 0, 0, Some(98))), "{expected:?}");
+    assert_eq!(whole.record().header.cells.len(), 2);
+    for at in (0..whole.target.steps().len()).step_by(23) {
+        let mut order = order(&study);
+        let stopped = script(Some(Trouble::CtrlC(at)));
+        let first = run_as(&mut order.1.plan.schedule(), &order, stopped);
+        let Some(record) = first.record else { continue };
+        order.1.earlier = Some(record);
+        let second = run_as(&mut order.1.plan.schedule(), &order, script(None));
+        second.outcome.as_ref().unwrap();
+        assert_eq!(tried(second.record()), expected, "stopped at step {at}");
+    }
+}
+
 #[test]
 fn what_was_measured_in_another_order_is_not_gone_on_with() {
     let study = small();
@@ -526,6 +568,7 @@ impl Schedule for Climb {
             round: 1,
             cell,
             repeat: 0,
+            offered: None,
         };
         (0..self.0.len()).map(turn).collect()
     }

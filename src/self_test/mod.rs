@@ -7,6 +7,7 @@
 mod chance;
 mod driver;
 mod kept;
+mod knee;
 pub mod null_server;
 mod open_loop;
 mod probe;
@@ -45,6 +46,12 @@ pub const KINDS: [Kind; 4] = [
         title: "does an offered rate show what a stall and a queue do to latency",
         takes: [Duration::from_secs(75), Duration::from_secs(250)],
         run: open_loop::run,
+    },
+    Kind {
+        name: "knee",
+        title: "does the search for a knee find one that is known",
+        takes: [Duration::from_secs(180), Duration::from_secs(900)],
+        run: knee::run,
     },
     Kind {
         name: "same",

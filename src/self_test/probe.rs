@@ -154,6 +154,10 @@ fn own_verb(verb: &str) -> Result<Command> {
 }
 
 fn job(load: &Load, at: &Told) -> Job {
+    let seed = match load.service {
+        Service::OneAtATime { seed, .. } => seed,
+        _ => 7,
+    };
     Job {
         targets: vec![address(at)],
         user: "acklab".to_owned(),
@@ -167,7 +171,7 @@ fn job(load: &Load, at: &Told) -> Job {
             prepared: false,
         },
         connections: load.connections,
-        seed: 7,
+        seed,
         driver: 0,
         drivers: 1,
         unique_from: 0,

@@ -76,6 +76,7 @@ pub fn sample() -> Capabilities {
         ("mysql", capability(Flavour::Mysql, &mysql)),
         ("mysql-5.5", capability(Flavour::Mysql, &old)),
         ("mysql-5.6", capability(Flavour::Mysql, &gtids)),
+        ("mysql-5.7", capability(Flavour::Mysql, &gtids)),
         ("mariadb", capability(Flavour::Mariadb, &mariadb)),
     ];
     Capabilities {

@@ -42,7 +42,7 @@ pub use overrides::Overrides;
 pub use quick::Quick;
 pub use screen::Screen;
 pub use slug::slug;
-pub use sweep::{Apply, Sweep};
+pub use sweep::{Apply, Knee, Sweep};
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.

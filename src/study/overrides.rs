@@ -61,6 +61,10 @@ impl Study {
     }
 
     fn with(mut self, overrides: &Overrides) -> Result<Study> {
+        let refused: Vec<Mistake> = of_known_length_only(&self, overrides).collect();
+        if !refused.is_empty() {
+            return Err(Error::Mistakes(refused));
+        }
         if overrides.until.is_some() {
             // Looked at after so many rounds, a figure needs as many.
             self.sweeps.iter_mut().for_each(|sweep| sweep.rounds = None);
@@ -95,6 +99,23 @@ fn of_labs_only(overrides: &Overrides) -> impl Iterator<Item = Mistake> {
     let given = given.into_iter().filter(|(_, is_given)| *is_given);
     given.map(|(key, _)| {
         let advice = "is not for studies of endpoints, which are taken as they are";
+        Mistake::new(PLACE, key, "", advice)
+    })
+}
+
+/// What cannot be asked of a study that searches for a knee.
+fn of_known_length_only(study: &Study, overrides: &Overrides) -> impl Iterator<Item = Mistake> {
+    let searches = study.sweeps.iter().any(|sweep| sweep.knee.is_some());
+    let given = [
+        ("--until", overrides.until.is_some()),
+        ("--budget", overrides.budget.is_some()),
+    ];
+    let given = given
+        .into_iter()
+        .filter(move |(_, is_given)| searches && *is_given);
+    given.map(|(key, _)| {
+        let advice = "is not for studies with a `knee`: its search ends by itself, and nobody \
+                      knows beforehand when; give --rounds";
         Mistake::new(PLACE, key, "", advice)
     })
 }

@@ -41,6 +41,9 @@ pub struct Sweep {
     /// From the end of a connection's transaction to the beginning of its next; empty for none.
     #[serde(default)]
     pub paces: Vec<Duration>,
+    /// The rate is searched for, in place of rates and paces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<Knee>,
     /// Distances between the sites.
     pub distances: Vec<Distances>,
     /// The nodes' disks; empty where none is emulated, and only there.
@@ -64,6 +67,13 @@ pub struct Sweep {
     /// When the replicas of its cells apply.
     #[serde(default)]
     pub apply: Apply,
+}
+
+/// The highest rate is asked for that keeps a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// Of the 99th percentile of latency.
+    pub p99: Duration,
 }
 
 impl Sweep {

@@ -45,10 +45,11 @@ pub struct Group<'a> {
     pub risk: Risk,
 }
 
-/// One connection, and nothing on the links but their distance.
+/// One connection, no search for a rate, and nothing on the links but their distance.
 pub fn is_plain(point: &Point) -> bool {
     let distances = &point.distances;
-    point.connections == 1 && distances.jitter.is_none() && distances.rate_bits_per_s.is_none()
+    let is_alone = point.connections == 1 && point.knee.is_none();
+    is_alone && distances.jitter.is_none() && distances.rate_bits_per_s.is_none()
 }
 
 /// Whether points differ in what an anatomy moves, and in nothing else; what is looked at when the

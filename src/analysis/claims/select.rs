@@ -171,7 +171,7 @@ fn own<'p>(point: &'p Point, axis: &str) -> Option<Own<'p>> {
         "spread" => Flag(point.spread),
         "tls" => Flag(point.tls),
         "catch_up" => Flag(catches_up),
-        "is_offered" => Flag(point.rate_per_s.is_some()),
+        "is_offered" => Flag(point.rate_per_s.is_some() || point.knee.is_some()),
         "is_jittered" => Flag(distances.jitter.is_some()),
         "is_watched" => Flag(point.watch_after.is_some()),
         "nodes" => Amount(Some(point.nodes.into())),

@@ -14,13 +14,10 @@ use crate::study::{Study, builtin, capabilities, written};
 
 pub const LOADS: [&str; 5] = ["key", "read", "write", "mixed", "update"];
 
-/// A study as read, with a server of the user's own.
+/// A study as read.
 pub fn study(text: &str) -> Study {
-    let mut servers = capabilities::sample();
-    let own = servers.servers["mysql"].clone();
-    servers.servers.insert("mysql-5.7".to_owned(), own);
     let no_file = |_: &str| Err("no files here".to_owned());
-    written::parse(text, "study.toml", &servers, &no_file).expect("no mistake")
+    written::parse(text, "study.toml", &capabilities::sample(), &no_file).expect("no mistake")
 }
 
 /// All cells of a study; none is measured.
@@ -32,18 +29,9 @@ pub fn planned(study: Study) -> Vec<CellSummary> {
     cells::summarise(&record)
 }
 
-/// Of a built-in study, with more modes: of each its label, its lines, and beside which other one
-/// sweeps are to name it.
-fn planned_with(key: &str, more: &[(&str, &str, &str)]) -> Vec<CellSummary> {
-    let text = builtin(key).expect("a study");
-    let (modes, sweeps) = text.split_at(text.find("[[sweep]]").expect("a sweep"));
-    let (mut modes, mut sweeps) = (modes.to_owned(), sweeps.to_owned());
-    for (own, lines, beside) in more {
-        modes += &format!("[[mode]]\nlabel = \"{own}\"\n{lines}\n");
-        let beside = format!("\"{beside}\"");
-        sweeps = sweeps.replace(&beside, &format!("\"{own}\", {beside}"));
-    }
-    planned(study(&(modes + &sweeps)))
+/// Of a built-in study.
+fn planned_of(key: &str) -> Vec<CellSummary> {
+    planned(study(builtin(key).expect("a study")))
 }
 
 /// A median with an interval of 2 % to each side.
@@ -103,7 +91,7 @@ fn slap(cells: &mut [CellSummary], label: &str, loads: &[&str], seconds: &[f64])
 /// `gmo-innodb-cluster-2022`.
 pub fn innodb_cluster() -> Vec<CellSummary> {
     let key = "gmo-innodb-cluster-2022";
-    let mut cells = planned(study(builtin(key).expect("a study")));
+    let mut cells = planned_of(key);
     let published = article(key).expect("an article");
     let modes = [
         "group router",
@@ -149,7 +137,7 @@ pub fn innodb_cluster() -> Vec<CellSummary> {
 /// `gmo-galera-2022`.
 pub fn galera() -> Vec<CellSummary> {
     let key = "gmo-galera-2022";
-    let mut cells = planned(study(builtin(key).expect("a study")));
+    let mut cells = planned_of(key);
     let published = article(key).expect("an article");
     for (setting, row) in [
         ("", "default"),
@@ -214,7 +202,7 @@ fn climb(cells: &mut [CellSummary]) {
     for (label, rates, states) in [
         ("1 applier", coarse, &[Bounded, Grows, Grows][..]),
         ("write set 16", fine, &[Bounded; 4]),
-        ("5.6 1 applier", coarse, &[Grows, Grows, Overloaded]),
+        ("5.7 1 applier", coarse, &[Grows, Grows, Overloaded]),
         (
             "semisync 2 nodes",
             fine,
@@ -240,18 +228,16 @@ pub fn with_p95_us(p95_us: f64) -> ByRound {
     }
 }
 
-/// `group-replication-2017`, with a server of the user's own.
+/// `group-replication-2017`.
 pub fn group_replication() -> Vec<CellSummary> {
-    let mode = "server = \"mysql-5.7\"\nmode = \"async\"\nnodes = 2\nappliers = 16\n";
-    let key = "group-replication-2017";
-    let mut cells = planned_with(key, &[("logical clock 16", mode, "write set 16")]);
+    let mut cells = planned_of("group-replication-2017");
     let (updates, by_commits) = ("update_index", "by commit order");
     for (label, load, committed, applied) in [
         ("1 applier", updates, 47_332.0, 2_065.0),
         ("write set 16", updates, 47_000.0, 30_000.0),
-        ("5.6 1 applier", updates, 30_000.0, 2_000.0),
-        ("5.6 by database 16", updates, 30_000.0, 2_100.0),
-        ("logical clock 16", updates, 47_000.0, 30_000.0),
+        ("5.7 1 applier", updates, 47_332.0, 2_065.0),
+        ("5.7 by database 16", updates, 47_000.0, 2_100.0),
+        ("5.7 logical clock 16", updates, 47_000.0, 30_000.0),
         ("semisync 2 nodes", updates, 21_000.0, 21_000.0),
         ("1 applier", by_commits, 47_332.0, 2_065.0),
         ("write set 16", by_commits, 47_000.0, 30_000.0),
@@ -317,16 +303,9 @@ pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
     }
 }
 
-/// `clouds-2015`, with a server of the user's own.
+/// `clouds-2015`.
 pub fn clouds() -> Vec<CellSummary> {
-    let mode = "server = \"mysql-5.7\"\nmode = \"single\"\n";
-    let pool = "[mode.variables]\ninnodb_buffer_pool_size = \"16M\"\n";
-    let starved = format!("{mode}{pool}");
-    let more = [
-        ("5.7 local volume", mode, "5.6 local volume"),
-        ("5.7 16 MB pool", &starved[..], "5.6 16 MB pool"),
-    ];
-    let mut cells = planned_with("clouds-2015", &more);
+    let mut cells = planned_of("clouds-2015");
     let reach = |rate: f64| {
         move |cell: &mut CellSummary| {
             cell.throughput_per_s = about(rate);

@@ -10,6 +10,7 @@ mod contention;
 mod dips;
 mod effects;
 mod estimate;
+mod knee;
 mod ladder;
 mod lag;
 pub mod series;
@@ -35,6 +36,7 @@ pub use contention::Contention;
 pub use dips::Dips;
 pub use effects::{Effect, Effects, Factor};
 pub use estimate::{Estimate, Value};
+pub use knee::{Knee, KneeEnd, KneeRate, RoundKnee};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
 pub use series::{ModeSeries, Promise, Reason, SeriesSummary};
@@ -103,6 +105,9 @@ pub struct Summary {
     /// Up to which offered rate replicas keep up; absent where no rate was offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ladders: Vec<Ladder>,
+    /// Up to which rate each mode keeps a limit of latency; absent where none was searched for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub knees: Vec<Knee>,
     /// What was left of acknowledged commits when servers were ended, after the last round.
     pub series: Vec<ModeSeries>,
     /// The article whose question the study asks again, and its claims.

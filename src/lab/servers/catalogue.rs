@@ -90,6 +90,9 @@ pub struct Entry {
     pub about: String,
     /// Where the source always delivers the same: what can be said before it was fetched.
     pub version: Option<String>,
+    /// What it comes without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<Part>,
     #[serde(flatten)]
     pub source: Source,
 }
@@ -138,12 +141,22 @@ impl Scope {
     }
 }
 
+/// What a server may come without, by what the layout calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// The library of Galera.
+    Galera,
+    /// The folder of plugins, semi-sync's and Group Replication's among them.
+    Plugins,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 struct Can {
     #[serde(flatten)]
     scope: Scope,
-    /// A file of the layout without which the row does not hold.
-    needs: Option<String>,
+    /// What the row does not hold without.
+    needs: Option<Part>,
     modes: Vec<String>,
 }
 
@@ -202,11 +215,15 @@ impl Catalogue {
         found.expect("catalogue.toml is checked by a test")
     }
 
-    /// Names of the modes that a server can do.
-    pub fn modes(&self, flavour: Flavour, version: &Version, has_galera: bool) -> Vec<String> {
+    /// Names of the modes that a server can do that has those parts.
+    pub fn modes(
+        &self,
+        flavour: Flavour,
+        version: &Version,
+        has: impl Fn(Part) -> bool,
+    ) -> Vec<String> {
         let holds = |can: &&Can| {
-            can.scope.holds(flavour, version)
-                && (can.needs.as_deref() != Some("galera") || has_galera)
+            can.scope.holds(flavour, version) && can.needs.is_none_or(|part| has(part))
         };
         self.can
             .iter()
@@ -220,7 +237,7 @@ impl Catalogue {
     pub fn modes_of_entry(&self, entry: &Entry) -> Vec<String> {
         let newest = Version(vec![u32::MAX]);
         let version = entry.version.as_deref().map_or(newest, Version::parse);
-        self.modes(entry.flavour, &version, true)
+        self.modes(entry.flavour, &version, |part| !entry.lacks.contains(&part))
     }
 
     /// What is pinned on every server of that flavour and version, with the reasons.
@@ -374,15 +391,26 @@ mod tests {
     fn galera_needs_its_library() {
         let catalogue = Catalogue::builtin();
         let version = Version::parse("10.11.19");
-        let modes = |has| catalogue.modes(Flavour::Mariadb, &version, has);
+        let modes = |has| catalogue.modes(Flavour::Mariadb, &version, |_| has);
         assert!(modes(true).contains(&"galera".to_owned()));
         assert!(!modes(false).contains(&"galera".to_owned()));
     }
 
     #[test]
+    fn semisync_and_groups_of_mysql_need_its_plugins() {
+        let catalogue = Catalogue::builtin();
+        let version = Version::parse("5.7.29");
+        let modes = |has| catalogue.modes(Flavour::Mysql, &version, |_| has);
+        assert_eq!(modes(false), ["single", "async", "mirror", "quorum"]);
+        assert!(modes(true).contains(&"semisync".to_owned()));
+        let entry = catalogue.entry("mysql-5.7").expect("an entry");
+        assert_eq!(catalogue.modes_of_entry(entry), modes(false));
+    }
+
+    #[test]
     fn group_is_for_newer_mysql_only() {
         let catalogue = Catalogue::builtin();
-        let modes = |text| catalogue.modes(Flavour::Mysql, &Version::parse(text), false);
+        let modes = |text| catalogue.modes(Flavour::Mysql, &Version::parse(text), |_| true);
         assert!(!modes("5.6.24").contains(&"group".to_owned()));
         assert!(modes("8.4.3").contains(&"group".to_owned()));
     }

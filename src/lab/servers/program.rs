@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{Catalogue, Dialect, Flavour, Source, Version, first_existing};
+use super::catalogue::{Catalogue, Dialect, Flavour, Part, Source, Version, first_existing};
 use crate::error::{Result, breakdown};
 
 /// What is kept beside a fetched server, in `server.toml`.
@@ -81,7 +81,10 @@ impl Program {
             libraries,
             dialect: catalogue.dialect(kept.flavour, &version),
             terms: catalogue.terms(kept.flavour, &version),
-            modes: catalogue.modes(kept.flavour, &version, galera.is_some()),
+            modes: catalogue.modes(kept.flavour, &version, |part| match part {
+                Part::Galera => galera.is_some(),
+                Part::Plugins => find(&layout.plugins).is_some(),
+            }),
             galera,
             kept,
         })

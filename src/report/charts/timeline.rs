@@ -25,15 +25,14 @@ struct Course {
 
 /// Of all cells that are long enough to tell how even they are.
 pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
-    let cells = summary.cells.iter().enumerate();
-    let long = cells.filter(|(_, cell)| cell.unevenness.is_some());
-    long.map(|(index, cell)| chart(record, summary, index, cell))
-        .collect()
+    let cells = summary.cells.iter();
+    let long = cells.filter(|cell| cell.unevenness.is_some());
+    long.map(|cell| chart(record, summary, cell)).collect()
 }
 
-fn chart(record: &Record, summary: &Summary, index: usize, cell: &CellSummary) -> Chart {
-    let of_cell = record.measurements.iter();
-    let of_cell = of_cell.filter(|m| m.cell == index && !m.is_void());
+fn chart(record: &Record, summary: &Summary, cell: &CellSummary) -> Chart {
+    let is_its = |m: &&Measurement| record.header.cells[m.cell].id == cell.id && !m.is_void();
+    let of_cell = record.measurements.iter().filter(is_its);
     let course = |measurement: &Measurement| {
         let rates = steady(measurement, summary.warmup_s, cell.per);
         Course {

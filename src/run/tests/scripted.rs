@@ -8,7 +8,7 @@ use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trial::{Series, Trial};
-use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second};
+use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, histogram};
 use crate::run::events::{Event, Events, Step, TrialStep};
 use crate::run::order::Order;
 use crate::run::target::Target;
@@ -35,6 +35,8 @@ pub struct Script {
     pub is_behind: bool,
     /// Commits per second of a number of connections.
     pub rate: Option<fn(u32) -> f64>,
+    /// Latency of all transactions at an offered rate.
+    pub latency_us: Option<fn(u32) -> u64>,
     pub cannot_close: bool,
     /// All steps that were taken.
     pub steps: Vec<String>,
@@ -48,6 +50,7 @@ pub struct Script {
     pub loads: usize,
     pub marked: Duration,
     pub rate_now: f64,
+    pub latency_us_now: Option<u64>,
 }
 
 /// The target; what it did is read through a second handle.
@@ -83,10 +86,17 @@ impl Scripted {
             ..Second::default()
         };
         let seconds = script.marked.as_secs()..script.now.as_secs();
+        let ended = script.latency_us_now.map(|us| {
+            let mut ended = histogram::empty();
+            ended.record_n(us, 200).unwrap();
+            histogram::encode(&ended)
+        });
         let snapshot = Snapshot {
             window_s: span.as_secs_f64(),
             commits: (script.rate_now * span.as_secs_f64()) as u64,
             timeline: seconds.map(second).collect(),
+            latency_us: ended.clone().unwrap_or_default(),
+            ended_us: ended,
             ..Snapshot::default()
         };
         script.marked = script.now;
@@ -166,6 +176,8 @@ impl Target for Scripted {
         let mut script = self.0.borrow_mut();
         let rate = script.rate.unwrap_or(|_| 100.0);
         script.rate_now = rate(cell.connections);
+        let latency_us = script.latency_us.zip(cell.rate_per_s);
+        script.latency_us_now = latency_us.map(|(of_rate, rate)| of_rate(rate));
         script.is_load_running = true;
         script.loads += 1;
         script.marked = script.now;

@@ -369,6 +369,8 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
             sweep.connections.len(),
             sweep.rates_per_s.len().max(1),
             sweep.paces.len().max(1),
+            // The search, and what is below the knee.
+            if sweep.knee.is_some() { 2 } else { 1 },
             sweep.distances.len(),
             sweep.disks.len().max(1),
         ];
@@ -381,7 +383,9 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
         let window = study.warmup + sweep.measure.unwrap_or(study.measure);
         let window = window + sweep.watch_after.unwrap_or_default();
         let rounds = sweep.rounds.unwrap_or(study.rounds).min(study.rounds);
-        cells_of(sweep) as f64 * f64::from(rounds) * window.as_secs_f64()
+        let searching = sweep.knee.map(|_| f64::from(1 + limits::KNEE_TRIES) / 2.0);
+        let times = f64::from(rounds) * searching.unwrap_or(1.0);
+        cells_of(sweep) as f64 * times * window.as_secs_f64()
     };
     let whole_s: f64 = study.sweeps.iter().map(span_s).sum();
     if cells <= limits::CELLS && whole_s <= limits::STUDY.as_secs_f64() {

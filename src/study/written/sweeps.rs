@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::walk::{Node, Table, one_of_names};
 use super::{disks, endpoints, quick, workloads};
-use crate::study::{Apply, Distances, ModeSpec, Sweep, Workload, limits, slug, units};
+use crate::study::{Apply, Distances, Knee, ModeSpec, Sweep, Workload, limits, slug, units};
 
 /// What a sweep is checked against.
 pub struct Surroundings<'a> {
@@ -44,6 +44,7 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
     let connections = connections(table);
     let rates_per_s = rates(table, &workloads);
     let paces = paces(table, &workloads);
+    let knee = knee(table, &workloads);
     let (distances, disks, client_sites) = match around.is_of_endpoints {
         true => (of_endpoints(table), Vec::new(), around.sites.to_vec()),
         false => (
@@ -60,6 +61,7 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
         connections,
         rates_per_s,
         paces,
+        knee,
         distances,
         disks,
         client_sites,
@@ -78,15 +80,15 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
 /// What is slowed is a connection that begins its next transaction as soon as it can.
 fn check_slowed(table: &Table<'_>, sweep: &Sweep, modes: &[ModeSpec]) {
     let has_rests = !sweep.rates_per_s.is_empty() || !sweep.paces.is_empty();
-    if !has_rests && !sweep.workloads.iter().any(is_mysqlslap) {
+    if !has_rests && sweep.knee.is_none() && !sweep.workloads.iter().any(is_mysqlslap) {
         return;
     }
     let is_slowed = |spec: &&ModeSpec| spec.slowdown.is_some() && sweep.has_mode(&spec.label);
     for spec in modes.iter().filter(is_slowed) {
         table.wrong(
             &format!("mode {:?}", spec.label),
-            "a slowdown cannot be with rate, pace or mysqlslap's workloads: give this sweep other \
-             modes",
+            "a slowdown cannot be with rate, pace, knee or mysqlslap's workloads: give this sweep \
+             other modes",
         );
     }
 }
@@ -117,13 +119,17 @@ fn check_can_rest(node: &Node<'_>, table: &Table<'_>, modes: &[ModeSpec], sweep:
             labels.join(", ")
         ));
     }
-    if let Some(pace) = table.get("pace") {
-        node.wrong(&format!(
-            "cannot be with {} (line {}): what is paced leaves appliers too little to do; give one \
-             of the two",
-            pace.key,
-            pace.line()
-        ));
+    for (key, why) in [
+        ("pace", "what is paced leaves appliers too little to do"),
+        ("knee", "a search is for what servers do at once"),
+    ] {
+        if let Some(other) = table.get(key) {
+            node.wrong(&format!(
+                "cannot be with {} (line {}): {why}; give one of the two",
+                other.key,
+                other.line()
+            ));
+        }
     }
     if sweep.workloads.iter().any(is_mysqlslap) {
         node.wrong("is not for mysqlslap's workloads: that tool has no window; leave it out");
@@ -229,6 +235,30 @@ fn paces(table: &Table<'_>, workloads: &[Workload]) -> Vec<Duration> {
         .iter()
         .filter_map(|node| node.time(limits::PACE))
         .collect()
+}
+
+/// `{ p99 = "20ms" }`
+fn knee(table: &Table<'_>, workloads: &[Workload]) -> Option<Knee> {
+    let node = table.get("knee")?;
+    for other in ["rate", "pace"]
+        .into_iter()
+        .filter_map(|key| table.get(key))
+    {
+        node.wrong(&format!(
+            "cannot be with {} (line {}): the search for a knee chooses its rates itself; give \
+             one of the two",
+            other.key,
+            other.line()
+        ));
+    }
+    if workloads.iter().any(is_mysqlslap) {
+        node.wrong("is not for mysqlslap's workloads: that tool has no rate");
+    }
+    let table = node.table()?;
+    let p99 = table.need("p99", "give the limit that is to be kept, such as \"20ms\"");
+    let p99 = p99.and_then(|node| node.time(limits::KNEE_P99));
+    table.finish();
+    Some(Knee { p99: p99? })
 }
 
 fn clients(table: &Table<'_>, sites: &[String]) -> Vec<String> {

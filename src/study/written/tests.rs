@@ -320,5 +320,6 @@ mod disks;
 mod endpoints;
 mod fronts;
 mod quick;
+mod rates;
 mod vary;
 mod wrong;

@@ -26,7 +26,7 @@ fn unknown_keys_are_mistakes_everywhere() {
     study.toml:4: network.loos: given 0.1; no such key; did you mean loss?
     study.toml:8: workload.x.table_sise: given 5; no such key; did you mean table_size?
     study.toml:12: mode[1].aplliers: given 4; no such key; did you mean appliers?
-    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after, apply
+    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, knee, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after, apply
     "#);
 }
 
@@ -216,6 +216,8 @@ fn appliers_rest_where_they_can_and_only_there() {
     }
     let paced = format!("pace = \"20ms\"\n{after}");
     assert_snapshot!(mistakes(&of("mysql", "async", &paced)), @r#"study.toml:10: sweep[1].apply: given "after"; cannot be with sweep[1].pace (line 9): what is paced leaves appliers too little to do; give one of the two"#);
+    let searched = format!("knee = {{ p99 = \"20ms\" }}\n{after}");
+    assert!(mistakes(&of("mysql", "async", &searched)).contains("cannot be with sweep[1].knee"));
     let slap = of("mysql", "async", after);
     let slap = slap.replace("update_index", "mysqlslap write");
     assert!(mistakes(&slap).contains("is not for mysqlslap's workloads"));

@@ -1,0 +1,254 @@
+//! Knees: the highest rates that keep a limit of latency, as the searches of a record found them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::called;
+use super::interval::{Noise, Risk, estimate};
+use super::summary::{Estimate, Knee, KneeEnd, KneeRate, RoundKnee};
+use crate::plan::knee::{Bracket, Found, RATIO, Seek, index_of, knee_per_s, rate_per_s};
+use crate::plan::{Cell, Point};
+use crate::record::Measurement;
+use crate::record::store::Record;
+
+/// Of each search of the study, in its order.
+pub fn knees(record: &Record) -> Vec<Knee> {
+    let cells = (0..).zip(&record.header.cells);
+    let searches = cells.filter(|(_, cell)| cell.is_search());
+    let seeks = searches.filter_map(|(index, cell)| Some((index, cell, cell.knee?)));
+    seeks
+        .map(|(index, cell, seek)| knee(record, index, cell, seek))
+        .collect()
+}
+
+fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
+    let study = &record.header.study;
+    let mut rounds: BTreeMap<u32, Vec<&Measurement>> = BTreeMap::new();
+    for measurement in record.measurements.iter().filter(|m| m.cell == index) {
+        rounds
+            .entry(measurement.round)
+            .or_default()
+            .push(measurement);
+    }
+    let searched = rounds.into_iter();
+    let searched = searched.map(|(round, tried)| searched_in(round, &tried, seek));
+    let (found, rounds): (Vec<Option<Found>>, Vec<RoundKnee>) = searched.unzip();
+    let knees = found.into_iter().filter_map(|found| match found {
+        Some(Found::Knee(kept)) => Some(knee_per_s(kept)),
+        _ => None,
+    });
+    let knees: Vec<f64> = knees.collect();
+    let point = Point::of(study, cell);
+    Knee {
+        label: study.modes[cell.mode].label.clone(),
+        workload: called::workload(&Point {
+            knee: None,
+            ..point.clone()
+        }),
+        connections: cell.connections,
+        client_site: cell.client_site.clone(),
+        distances: cell.distances.label.clone(),
+        disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
+        p99_us_max: seek.p99.as_secs_f64() * 1e6,
+        knee_per_s: estimate(&knees, Noise::Multiplies, Risk::of(study)).map(no_narrower),
+        rounds,
+        point,
+    }
+}
+
+/// Within one round's bracket nobody knows more: rounds that agree do not make it narrower.
+fn no_narrower(estimate: Estimate) -> Estimate {
+    let half = RATIO.sqrt();
+    Estimate {
+        median: estimate.median,
+        low: estimate.low.map(|low| low.min(estimate.median / half)),
+        high: estimate.high.map(|high| high.max(estimate.median * half)),
+    }
+}
+
+/// What a search came to, from what it tried, in that order.
+fn searched_in(round: u32, tried: &[&Measurement], seek: Seek) -> (Option<Found>, RoundKnee) {
+    let mut bracket = Bracket::default();
+    let mut p99_us: BTreeMap<i32, Option<f64>> = BTreeMap::new();
+    for measurement in tried {
+        let outcome = measurement.outcome(Duration::ZERO);
+        let index = measurement.offered_per_s.and_then(index_of);
+        if let Some((index, verdict)) = index.zip(outcome.verdict(seek.p99)) {
+            bracket.take(index, verdict);
+            p99_us.insert(index, outcome.latency_us_p99.map(|us| us as f64));
+        }
+    }
+    let rate = |index: i32| KneeRate {
+        offered_per_s: rate_per_s(index),
+        p99_us: p99_us.get(&index).copied().flatten(),
+    };
+    let found = bracket.found();
+    let told = RoundKnee {
+        round,
+        end: match found {
+            Some(Found::Knee(_)) => KneeEnd::Found,
+            Some(Found::Driver(_)) => KneeEnd::DriverFull,
+            Some(Found::Above(_)) => KneeEnd::Above,
+            Some(Found::Below(_)) => KneeEnd::Below,
+            None => KneeEnd::Open,
+        },
+        kept: bracket.kept.map(rate),
+        broke: bracket.broke.map(rate),
+        measurements: tried.len() as u32,
+    };
+    (found, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::knee::{Part, Search};
+    use crate::record::{CpuUsed, Flag, Header, histogram};
+    use crate::study::written;
+
+    /// One mode in search of its knee.
+    const TEXT: &str = r#"
+rounds = 4
+[[mode]]
+server = "mysql"
+mode = "single"
+[[sweep]]
+workload = "update_index"
+connections = 16
+rtt = "1ms"
+knee = { p99 = "20ms" }
+"#;
+
+    /// A measurement of the search at that rate.
+    fn tried(round: u32, offered_per_s: u32, p99_us: u64) -> Measurement {
+        let mut latency_us = histogram::empty();
+        latency_us.record_n(p99_us, 100).unwrap();
+        Measurement {
+            round,
+            offered_per_s: Some(offered_per_s),
+            window_s: 1.0,
+            due: 100,
+            latency_us: histogram::encode(&latency_us),
+            ..Measurement::default()
+        }
+    }
+
+    /// A whole search at a server with that knee.
+    fn searched(round: u32, knee_per_s: f64) -> Vec<Measurement> {
+        let mut search = Search::new(None);
+        let mut all = Vec::new();
+        while let Some(asked) = search.asks() {
+            let offered_per_s = asked.offered().rate_per_s;
+            let keeps = f64::from(offered_per_s) <= knee_per_s;
+            all.push(tried(
+                round,
+                offered_per_s,
+                if keeps { 15_000 } else { 25_000 },
+            ));
+            let outcome = all[all.len() - 1].outcome(Duration::ZERO);
+            search.take(outcome.verdict(Duration::from_millis(20)));
+        }
+        all
+    }
+
+    fn record(measurements: Vec<Measurement>) -> Record {
+        let study = written::sample(TEXT);
+        Record {
+            header: Header {
+                cells: crate::plan::plan(&study).cells,
+                study,
+                ..Header::default()
+            },
+            measurements,
+            series: BTreeMap::new(),
+            finished: true,
+        }
+    }
+
+    fn only(measurements: Vec<Measurement>) -> Knee {
+        let mut all = knees(&record(measurements));
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    #[test]
+    fn a_knee_has_an_interval_over_the_rounds_that_found_it() {
+        let rounds = [1_000.5, 1_040.5, 990.5, 1_010.5, 1.0];
+        let all = (1..)
+            .zip(rounds)
+            .flat_map(|(round, knee)| searched(round, knee));
+        let knee = only(all.collect());
+        let estimate = knee.knee_per_s.expect("a knee");
+        assert!(
+            (estimate.median / 1_005.0).ln().abs() < 0.04,
+            "{estimate:?}"
+        );
+        assert!(estimate.low.is_some() && estimate.high.is_some());
+        let ends: Vec<KneeEnd> = knee.rounds.iter().map(|round| round.end).collect();
+        assert_eq!(ends[..4], [KneeEnd::Found; 4]);
+        assert_eq!(ends[4], KneeEnd::Below);
+        assert_eq!(knee.p99_us_max, 20_000.0);
+        assert_eq!(knee.workload, "update_index");
+        let (kept, broke) = (knee.rounds[0].kept.unwrap(), knee.rounds[0].broke.unwrap());
+        assert!(kept.offered_per_s <= 1_000 && broke.offered_per_s > 1_000);
+        let p99_us = [kept, broke].map(|rate| rate.p99_us.unwrap().round());
+        assert!((p99_us[0] - 15_000.0).abs() < 20.0, "{p99_us:?}");
+        assert!((p99_us[1] - 25_000.0).abs() < 30.0, "{p99_us:?}");
+    }
+
+    #[test]
+    fn rounds_that_agree_know_the_knee_no_better_than_its_bracket() {
+        let all = (1..=4).flat_map(|round| searched(round, 1_000.5));
+        let estimate = only(all.collect()).knee_per_s.expect("a knee");
+        let (low, high) = (estimate.low.unwrap(), estimate.high.unwrap());
+        assert!((high / low - RATIO).abs() < 1e-9, "{estimate:?}");
+    }
+
+    #[test]
+    fn where_the_driver_is_full_or_the_search_was_cut_short_there_is_no_figure() {
+        let mut full = searched(1, 1_000.5);
+        for measurement in &mut full {
+            measurement.cpu = CpuUsed {
+                client_us: 0.9e6,
+                ..CpuUsed::default()
+            };
+        }
+        let knee = only(full);
+        assert_eq!(knee.rounds[0].end, KneeEnd::DriverFull);
+        assert_eq!(knee.knee_per_s, None);
+        let mut cut = searched(1, 1_000.5);
+        cut.truncate(4);
+        let knee = only(cut);
+        assert_eq!((knee.rounds[0].end, knee.knee_per_s), (KneeEnd::Open, None));
+        assert!(only(vec![]).rounds.is_empty());
+    }
+
+    #[test]
+    fn void_measurements_and_other_rates_decide_nothing() {
+        let mut all = searched(1, 1_000.5);
+        let sound = only(all.clone());
+        all.push(Measurement {
+            flags: vec![Flag::LateLinks],
+            ..tried(1, all[0].offered_per_s.unwrap(), 25_000)
+        });
+        all.push(tried(1, 99, 25_000));
+        let with = only(all);
+        assert_eq!(with.knee_per_s, sound.knee_per_s);
+        assert_eq!(
+            with.rounds[0].measurements,
+            sound.rounds[0].measurements + 2
+        );
+    }
+
+    #[test]
+    fn a_search_is_no_cell_of_the_tables_and_what_is_below_is() {
+        let record = record(searched(1, 1_000.5));
+        let summary = crate::analysis::summarise(&record);
+        assert_eq!(summary.cells.len(), 1);
+        let knee = summary.cells[0].point.knee.expect("below a knee");
+        assert_eq!(knee.part, Part::Below);
+        assert_eq!(summary.knees.len(), 1);
+        // Four rounds below the knee, and the search as far as it went.
+        assert_eq!(summary.measurements_asked, 4 + record.measurements.len());
+    }
+}

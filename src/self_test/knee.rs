@@ -1,0 +1,118 @@
+//! Does the search for a knee find one that is known?
+//!
+//! One server with exponential service is M/M/1: the 99th percentile of the time in it is
+//! ln 100 / (μ − λ), as `open_loop` has it. So it keeps a limit L up to the rate μ − ln 100 / L.
+//! Each search begins with nothing known, and each measurement has draws of its own.
+
+use std::time::Duration;
+
+use super::null_server::Service;
+use super::probe::{Load, Parts, Telling, drive};
+use crate::error::Result;
+use crate::plan::Outcome;
+use crate::plan::knee::{Found, Search, Try, knee_per_s};
+use crate::record::self_test::Check;
+
+/// Short, for what scatters does so over a number of these.
+const SERVICE: Duration = Duration::from_micros(100);
+const LIMIT: Duration = Duration::from_micros(2_100);
+/// More than are ever in the queue while the limit is kept.
+const CONNECTIONS: u32 = 256;
+/// Of a measurement far from the knee,
+const WINDOW: Duration = Duration::from_secs(1);
+/// and of one near it: verdicts are then right at 2 % from the knee in five of six cases.
+const WINDOW_FINE: Duration = Duration::from_secs(6);
+const OFF_MAX: f64 = 0.05;
+
+/// Many searches for the same knee.
+pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
+    let searches: u64 = if is_quick { 4 } else { 20 };
+    let truth_per_s = SERVICE.as_secs_f64().recip() - 100.0_f64.ln() / LIMIT.as_secs_f64();
+    let mut off = Vec::new();
+    for number in 0..searches {
+        off.push(search(number)?.map(|knee| knee / truth_per_s - 1.0));
+    }
+    let check = judge(&off, truth_per_s);
+    tell(&check);
+    Ok(vec![check])
+}
+
+/// How far each knee is off, as a share; `None` of a search without one.
+fn judge(off: &[Option<f64>], truth_per_s: f64) -> Check {
+    let is_near = |off: &&Option<f64>| off.is_some_and(|off| off.abs() <= OFF_MAX);
+    let (near, all) = (off.iter().filter(is_near).count(), off.len());
+    let farthest = off
+        .iter()
+        .flatten()
+        .map(|off| off.abs())
+        .fold(0.0, f64::max);
+    let found = off.iter().flatten().count();
+    Check {
+        what: format!(
+            "knee, M/M/1, p99 at most {:.1} ms",
+            LIMIT.as_secs_f64() * 1e3
+        ),
+        must_hold: format!("within 5 % of {truth_per_s:.0}/s in {} of {all}", all - 1),
+        reached: format!(
+            "{near} of {all}; {found} found one, the farthest {:.1} % off",
+            farthest * 100.0
+        ),
+        holds: near + 1 >= all,
+    }
+}
+
+fn search(number: u64) -> Result<Option<f64>> {
+    let mut search = Search::new(None);
+    for step in 0.. {
+        let Some(asked) = search.asks() else { break };
+        // No two measurements of any search have the same seed.
+        let outcome = measure(asked, 1_000 * (number + 1) + step)?;
+        search.take(outcome.verdict(LIMIT));
+    }
+    Ok(match search.found() {
+        Some(Found::Knee(kept)) => Some(knee_per_s(kept)),
+        _ => None,
+    })
+}
+
+fn measure(asked: Try, seed: u64) -> Result<Outcome> {
+    let seen = drive(&Load {
+        service: Service::OneAtATime {
+            mean: SERVICE,
+            seed,
+        },
+        connections: CONNECTIONS,
+        rate_per_s: Some(asked.offered().rate_per_s.into()),
+        pace: None,
+        window: if asked.is_fine { WINDOW_FINE } else { WINDOW },
+    })?;
+    let latency = seen.latency_us()?;
+    let of_due = |count: u64| count as f64 / seen.window.due.max(1) as f64;
+    Ok(Outcome {
+        latency_us_p99: (!latency.is_empty()).then(|| latency.value_at_quantile(0.99)),
+        failed_share: of_due(seen.window.failed_due),
+        backlog_share: of_due(seen.window.backlog),
+        driver_cpus: seen.driver_share,
+        ..Outcome::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_search_may_stray_and_no_second_one() {
+        let off = |far: &[f64]| {
+            let near = (far.len()..20).map(|_| Some(-0.03));
+            let far = far.iter().map(|off| Some(*off));
+            judge(&far.chain(near).collect::<Vec<_>>(), 7_807.0)
+        };
+        assert!(off(&[]).holds && off(&[0.08]).holds);
+        let missed = off(&[0.08, -0.06]);
+        assert!(!missed.holds);
+        assert!(missed.reached.contains("18 of 20"), "{}", missed.reached);
+        let none = judge(&[None, None, Some(0.0)], 7_807.0);
+        assert!(!none.holds && none.reached.contains("1 found one"));
+    }
+}
