@@ -25,7 +25,7 @@ pub use cell::Cell;
 pub use labs::{LabPlan, labs};
 pub use placement::{Cpu, Placement, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
-pub use schedule::{Outcome, Rounds, Schedule, Turn};
+pub use schedule::{DRIVER_FULL_CPUS, Outcome, Rounds, Schedule, Turn};
 
 /// What a cell takes beside its windows: setting the links, connecting, lag, reading counters. Like
 /// those below, rounded from runs on two CPUs.
@@ -110,7 +110,7 @@ pub fn plan(study: &Study) -> Plan {
 /// How long a study will take, from the first lab to the last cell, with servers already fetched.
 /// mysqlslap's manner runs a number of queries, not a window: see [`LOADED_ROW`] and below it. Of
 /// the search for a knee nobody knows beforehand how many measurements it makes, and at which
-/// rates: it has as many here as it makes at most, in each round.
+/// rates: it has [`limits::KNEE_TRIES`] here, in each round.
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
     let restarting: Duration = labs(study).iter().map(|lab| restarting(study, lab)).sum();
     let measuring: Duration = steps(study, plan).iter().sum();

@@ -53,7 +53,7 @@ pub fn summarise(record: &Record) -> Vec<CellSummary> {
 
 fn cell(record: &Record, index: usize) -> CellSummary {
     let rounds = Rounds::of(record, index);
-    let named = named(&record.header, &record.header.cells[index]);
+    let named = with_window(record, index, &rounds);
     let flush = disks::flush_times(&rounds.sound);
     let is_ours = record.header.endpoints.is_empty();
     let by_round = by_round(record, index, &rounds);
@@ -115,6 +115,22 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         errors: errors(&rounds.sound),
         flags: flags::count(&rounds.all, Asked::of(&record.header, &named.point)),
         by_round,
+        ..named
+    }
+}
+
+/// What is known of a cell beforehand, and how long its windows were where its rate decided that.
+fn with_window(record: &Record, index: usize, rounds: &Rounds) -> CellSummary {
+    let Header { study, cells, .. } = &record.header;
+    let cell = &cells[index];
+    let named = named(&record.header, cell);
+    let offered = rounds.offered_per_s().map(|rate_per_s| Offered {
+        rate_per_s,
+        is_fine: true,
+    });
+    let window = offered.map(|offered| cell.at(study, offered).window(study));
+    CellSummary {
+        measure_s: window.map_or(named.measure_s, |window| window.as_secs_f64()),
         ..named
     }
 }
@@ -204,6 +220,7 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         client_site: cell.client_site.clone(),
         workload: called::workload(&point),
         connections: cell.connections,
+        rounds_asked: cell.rounds(&header.study),
         offered_per_s: cell.rate_per_s,
         pace_us: cell.pace.map(|pace| pace.as_secs_f64() * 1e6),
         distances: cell.distances.label.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::contention::{self, HOST_BOUND_CONTENTION};
 use super::summary::{FlagCount, Per};
 use super::terms;
-use crate::plan::Point;
+use crate::plan::{DRIVER_FULL_CPUS, Point};
 use crate::record::{DiskGot, DiskUse, Flag, Header, LAG_LIMIT_S, Measurement};
 
 /// From this share of the host's CPU time on, busy or stolen, a figure tells of the host: of a
@@ -33,9 +33,6 @@ pub const NOT_IDLE_SHARE: f64 = 0.30;
 /// In a paced measurement at least this share of the heartbeats must be applied on all replicas
 /// within the pace.
 pub const APPLIED_SHARE: f64 = 0.95;
-
-/// A driver that used more than this share of a core may be what was measured.
-pub const DRIVER_BOUND_SHARE: f64 = 0.80;
 
 /// What measurements are judged by, besides their own figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,7 +104,7 @@ fn is_host_bound(measurement: &Measurement) -> bool {
 pub fn is_driver_bound(measurement: &Measurement) -> bool {
     let window_us = measurement.window_s * 1e6;
     let busiest_us = measurement.cpu.busiest_driver_us;
-    busiest_us.is_some_and(|used_us| used_us > DRIVER_BOUND_SHARE * window_us)
+    busiest_us.is_some_and(|used_us| used_us > DRIVER_FULL_CPUS * window_us)
 }
 
 fn are_links_starved(measurement: &Measurement) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::called;
 use super::interval::{Noise, Risk, estimate};
 use super::summary::{Estimate, Knee, KneeEnd, KneeRate, RoundKnee};
-use crate::plan::knee::{Bracket, Found, RATIO, Seek, index_of, knee_per_s, rate_per_s};
+use crate::plan::knee::{Found, RATIO, Search, Seek, index_of, knee_per_s, rate_per_s, typical};
 use crate::plan::{Cell, Point};
 use crate::record::Measurement;
 use crate::record::store::Record;
@@ -30,14 +30,16 @@ fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
             .or_default()
             .push(measurement);
     }
-    let searched = rounds.into_iter();
-    let searched = searched.map(|(round, tried)| searched_in(round, &tried, seek));
-    let (found, rounds): (Vec<Option<Found>>, Vec<RoundKnee>) = searched.unzip();
-    let knees = found.into_iter().filter_map(|found| match found {
-        Some(Found::Knee(kept)) => Some(knee_per_s(kept)),
-        _ => None,
+    let mut kept: Vec<i32> = Vec::new();
+    let searched = rounds.into_iter().map(|(round, tried)| {
+        let (found, told) = searched_in(round, &tried, seek, typical(&kept));
+        if let Some(Found::Knee(last)) = found {
+            kept.push(last);
+        }
+        told
     });
-    let knees: Vec<f64> = knees.collect();
+    let rounds: Vec<RoundKnee> = searched.collect();
+    let knees: Vec<f64> = kept.into_iter().map(knee_per_s).collect();
     let point = Point::of(study, cell);
     Knee {
         label: study.modes[cell.mode].label.clone(),
@@ -66,23 +68,30 @@ fn no_narrower(estimate: Estimate) -> Estimate {
     }
 }
 
-/// What a search came to, from what it tried, in that order.
-fn searched_in(round: u32, tried: &[&Measurement], seek: Seek) -> (Option<Found>, RoundKnee) {
-    let mut bracket = Bracket::default();
+/// What a search came to, from what it tried, in that order; it began near the knees of earlier
+/// rounds.
+fn searched_in(
+    round: u32,
+    tried: &[&Measurement],
+    seek: Seek,
+    near: Option<i32>,
+) -> (Option<Found>, RoundKnee) {
+    let mut search = Search::new(near);
     let mut p99_us: BTreeMap<i32, Option<f64>> = BTreeMap::new();
     for measurement in tried {
         let outcome = measurement.outcome(Duration::ZERO);
         let index = measurement.offered_per_s.and_then(index_of);
-        if let Some((index, verdict)) = index.zip(outcome.verdict(seek.p99)) {
-            bracket.take(index, verdict);
+        let verdict = outcome.verdict(seek.p99);
+        if let Some(index) = index.filter(|_| verdict.is_some()) {
             p99_us.insert(index, outcome.latency_us_p99.map(|us| us as f64));
         }
+        search.take(verdict);
     }
+    let (found, bracket) = (search.found(), search.bracket());
     let rate = |index: i32| KneeRate {
         offered_per_s: rate_per_s(index),
         p99_us: p99_us.get(&index).copied().flatten(),
     };
-    let found = bracket.found();
     let told = RoundKnee {
         round,
         end: match found {
@@ -102,7 +111,7 @@ fn searched_in(round: u32, tried: &[&Measurement], seek: Seek) -> (Option<Found>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::knee::{Part, Search};
+    use crate::plan::knee::Part;
     use crate::record::{CpuUsed, Flag, Header, histogram};
     use crate::study::written;
 

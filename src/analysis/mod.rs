@@ -119,13 +119,13 @@ pub fn summarise(record: &Record) -> Summary {
     }
 }
 
-/// How many a finished run has; of a search for a knee those that it made.
+/// How many a finished run has; of a search for a knee, and below it, those that were made.
 fn measurements_asked(record: &Record) -> usize {
     let Header { study, cells, .. } = &record.header;
-    let known = cells.iter().filter(|cell| !cell.is_search());
+    let known = cells.iter().filter(|cell| cell.knee.is_none());
     let known: usize = known.map(|cell| cell.rounds(study) as usize).sum();
-    let is_search = |m: &&Measurement| cells[m.cell].is_search();
-    known + record.measurements.iter().filter(is_search).count()
+    let is_open = |m: &&Measurement| cells[m.cell].knee.is_some();
+    known + record.measurements.iter().filter(is_open).count()
 }
 
 /// Servers of a lab that take CPUs without load take them from all that is measured beside them.

@@ -66,7 +66,9 @@ fn around_settings(spec: &ModeSpec) -> Vec<(String, String)> {
     });
     let memory = spec.memory_bytes;
     let memory = memory.map(|bytes| ("memory_bytes", bytes.to_string()));
-    let all = front.into_iter().flatten().chain(memory);
+    let image = spec.image_bytes;
+    let image = image.map(|bytes| ("image_bytes", bytes.to_string()));
+    let all = front.into_iter().flatten().chain(memory).chain(image);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

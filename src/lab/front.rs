@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::net::SocketAddrV4;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::netns::Place;
@@ -190,13 +190,34 @@ fn bootstrap(
     let made = folder.join("bootstrapped");
     let mut command = command(program, place, folder)?;
     command.args(bootstrap_options(route, program, &made));
-    let output = command.output().tried(tried)?;
-    if output.status.success() {
-        return Ok(made.join("mysqlrouter.conf"));
+    let log = folder.join("bootstrap.out");
+    let out = File::create(&log).tried(tried)?;
+    command.stdout(out.try_clone().tried(tried)?).stderr(out);
+    let mut process = command.spawn().tried(tried)?;
+    let ended_by_itself = wait_ended(&mut process);
+    if !matches!(ended_by_itself, Ok(Some(_))) {
+        let _ = process.kill();
+        let _ = process.wait();
     }
-    let said = [output.stdout, output.stderr].concat();
-    let status = format!("it ended: {}", output.status);
-    Err(ended(tried(), &status, &String::from_utf8_lossy(&said)))
+    let said = || fs::read_to_string(&log).unwrap_or_default();
+    match ended_by_itself? {
+        Some(status) if status.success() => Ok(made.join("mysqlrouter.conf")),
+        Some(status) => Err(ended(tried(), &format!("it ended: {status}"), &said())),
+        None => Err(ended(tried(), "it did not end in time", &said())),
+    }
+}
+
+/// `None` once its time is over; an error also where the run is asked to stop.
+fn wait_ended(process: &mut Child) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    while start.elapsed() < START_LIMIT {
+        let ended = process.try_wait();
+        if let Some(status) = ended.tried(|| "wait for a Router's bootstrap".to_owned())? {
+            return Ok(Some(status));
+        }
+        pause(Duration::from_millis(20))?;
+    }
+    Ok(None)
 }
 
 /// What MySQL Router bootstraps itself with. All that it writes is its own default, but for where

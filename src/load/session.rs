@@ -223,10 +223,8 @@ impl Session {
             }
             Err(Stop::Lost(error)) => {
                 // One that was under way ends so, and one that rests goes on resting.
-                if self.is_ready() && !self.is_held() {
-                    self.rest(shared, Instant::now());
-                }
                 if let Some(due) = self.under_way() {
+                    self.rest(shared, Instant::now());
                     shared.tally.failed(due);
                 }
                 self.close();

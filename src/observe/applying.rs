@@ -79,11 +79,14 @@ impl Watched {
 
     fn look(&mut self, lab: &mut Lab, committed: &Gtids, start: Instant) -> Result<()> {
         let left = committed.missing_in(&lab.executed(self.i)?);
-        let cpu_us = lab.nodes[self.i].pid().and_then(process_cpu_us);
+        let node = &lab.nodes[self.i];
+        let Some(cpu_us) = node.pid().and_then(process_cpu_us) else {
+            return Err(node.breakdown("read its CPU clock", "its process is gone"));
+        };
         self.looks.push(Look {
             at: start.elapsed(),
             applied: self.waiting.saturating_sub(left),
-            cpu_us: cpu_us.unwrap_or(0.0),
+            cpu_us,
         });
         Ok(())
     }

@@ -107,6 +107,14 @@ pub fn below(kept: i32) -> i32 {
     (f64::from(kept) + 0.5 + SHARE.ln() / RATIO.ln()).round() as i32
 }
 
+/// The median of the knees that a search has found in other rounds, by the rates that were the last
+/// to keep the limit.
+pub fn typical(kept: &[i32]) -> Option<i32> {
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    kept.get(kept.len().checked_sub(1)? / 2).copied()
+}
+
 /// What came of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -218,9 +226,11 @@ impl Search {
 
     /// What it wants to know next; `None` once it has ended.
     pub fn asks(&self) -> Option<Try> {
-        if self.tries >= TRIES_MAX || self.voids >= VOIDS_MAX {
-            return None;
-        }
+        let is_given_up = self.tries >= TRIES_MAX || self.voids >= VOIDS_MAX;
+        self.wants().filter(|_| !is_given_up)
+    }
+
+    fn wants(&self) -> Option<Try> {
         let within = |index: i32, reach: i32| {
             let is_fine = reach <= NEAR;
             Some(Try { index, is_fine })
@@ -270,10 +280,15 @@ impl Search {
 
     /// What it came to; `None` before its end, and where it was given up.
     pub fn found(&self) -> Option<Found> {
-        match self.asks() {
+        match self.wants() {
             Some(_) => None,
             None => self.bracket.found(),
         }
+    }
+
+    /// What is known so far.
+    pub fn bracket(&self) -> Bracket {
+        self.bracket
     }
 }
 

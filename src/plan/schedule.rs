@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::knee::{Found, Offered, Part, Search, Seek, Try, Verdict, below};
+use super::knee::{Found, Offered, Part, Search, Seek, Try, Verdict, below, typical};
 use super::{Cell, Plan};
 
 /// Of more transactions than this share, failed, the limit of a 99th percentile is broken.
 const FAILED_SHARE: f64 = 0.01;
 /// More than this share of what was due is not begun: the rate was not reached.
 const BACKLOG_SHARE: f64 = 0.05;
-/// From so much of a CPU on a driver may be what is slow.
-const DRIVER_FULL_CPUS: f64 = 0.8;
+/// A driver that used more of a CPU than this may be what was measured.
+pub const DRIVER_FULL_CPUS: f64 = 0.8;
 
 /// What came of one measurement, as far as it may decide what is measured next.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Outcome {
     /// begun at the window's end.
     pub failed_share: f64,
     pub backlog_share: f64,
-    /// CPUs that the driver used.
+    /// CPUs that the busiest driver used.
     pub driver_cpus: f64,
     /// What it took, all that came before and after its window included; nothing where it was made
     /// in an earlier run.
@@ -196,9 +196,7 @@ impl Walk<'_> {
 
     /// The median of the knees that a search has found, this round's included.
     fn typical(&self, search: usize) -> Option<i32> {
-        let mut kept = self.kept.get(&search)?.clone();
-        kept.sort_unstable();
-        kept.get((kept.len() - 1) / 2).copied()
+        typical(self.kept.get(&search)?)
     }
 
     fn add(&mut self, round: u32, cell: usize, repeat: u32, offered: Option<Offered>) {

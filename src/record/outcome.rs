@@ -18,6 +18,7 @@ impl Measurement {
         let of_due = |count: u64| count as f64 / self.due.max(1) as f64;
         let latency = histogram::at_least(self).ok();
         let latency = latency.filter(|latency| !latency.is_empty());
+        let driver_us = self.cpu.busiest_driver_us.unwrap_or(self.cpu.client_us);
         let quantile = |q| latency.as_ref().map(|latency| latency.value_at_quantile(q));
         Outcome {
             round: self.round,
@@ -29,7 +30,7 @@ impl Measurement {
             latency_us_p99: quantile(0.99),
             failed_share: of_due(self.failed_due),
             backlog_share: of_due(self.backlog),
-            driver_cpus: self.cpu.client_us / 1e6 / self.window_s.max(f64::MIN_POSITIVE),
+            driver_cpus: driver_us / 1e6 / self.window_s.max(f64::MIN_POSITIVE),
             took,
         }
     }
@@ -68,6 +69,13 @@ mod tests {
         let verdict = |ms| outcome.verdict(Duration::from_millis(ms));
         assert_eq!(verdict(50), Some(Verdict::Breaks));
         assert_eq!(verdict(70), Some(Verdict::Keeps));
+    }
+
+    #[test]
+    fn of_several_drivers_the_busiest_counts() {
+        let mut several = measured();
+        (several.cpu.client_us, several.cpu.busiest_driver_us) = (4.8e6, Some(1.2e6));
+        assert_eq!(several.outcome(Duration::ZERO).driver_cpus, 0.6);
     }
 
     #[test]

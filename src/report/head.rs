@@ -132,7 +132,7 @@ fn partial(summary: &Summary) -> String {
 
 /// Whether it was open beforehand how many rounds there would be.
 fn ends_by_itself(summary: &Summary) -> bool {
-    summary.until.is_some() || summary.budget_s.is_some()
+    summary.until.is_some() || summary.budget_s.is_some() || !summary.knees.is_empty()
 }
 
 fn host(summary: &Summary) -> String {

@@ -98,8 +98,8 @@ impl<T: Target> Measuring<'_, T> {
         // However it went: no applier may be left at rest.
         let started = self.target.start_appliers(cell);
         applied.and(started)?;
-        // What they had no time for.
-        self.wait_level()
+        // What they had no time for; the next measurement says what is left even then.
+        self.target.next()?.wait_level(cell).map(drop)
     }
 
     fn apply_alone(&mut self) -> Result<()> {

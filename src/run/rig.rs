@@ -304,18 +304,20 @@ pub(super) fn distinct_tables(study: &Study) -> Vec<Workload> {
     chosen
 }
 
-/// Whether a lab has a workload's tables. A study's own SQL is set up only where one of the lab's
-/// modes is measured with it: its rows can be many. sysbench's tables, on which it may build, are
-/// everywhere.
+/// Whether a lab has a workload's tables. Those of a study's own SQL may be many rows: what comes
+/// after the last that one of the lab's modes is measured with is not set up. What comes before may
+/// be built on.
 fn has_tables(study: &Study, plan: &LabPlan, workload: &Workload) -> bool {
-    let is_own = matches!(workload, Workload::Custom { .. });
-    let mut sweeps = study.sweeps.iter();
-    !is_own
-        || sweeps.any(|sweep| {
+    let is_measured = |workload: &Workload| {
+        study.sweeps.iter().any(|sweep| {
             let mut modes = plan.modes.iter();
             sweep.workloads.contains(workload)
                 && modes.any(|&mode| sweep.has_mode(&study.modes[mode].label))
         })
+    };
+    let all = distinct_tables(study);
+    let from = all.iter().position(|one| one == workload).unwrap_or(0);
+    !matches!(workload, Workload::Custom { .. }) || all[from..].iter().any(is_measured)
 }
 
 fn load(lab: &mut Lab, workload: &Workload, seed: u64) -> Result<()> {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::null_server::Service;
 use super::probe::{Load, Parts, Seen, Telling, bare_client, drive, quantile_ms};
-use crate::analysis::flags::{DRIVER_BOUND_SHARE, is_driver_bound};
+use crate::analysis::flags::is_driver_bound;
 use crate::error::Result;
+use crate::plan::DRIVER_FULL_CPUS;
 use crate::record::self_test::Check;
 use crate::record::{CpuUsed, Flag, Measurement};
 
@@ -129,7 +130,7 @@ fn flagged(driver_share: f64, of: &str, must_be: bool) -> Check {
         },
         ..Measurement::default()
     };
-    let (flag, most) = (Flag::DriverBound.name(), DRIVER_BOUND_SHARE * 100.0);
+    let (flag, most) = (Flag::DriverBound.name(), DRIVER_FULL_CPUS * 100.0);
     Check {
         what: format!("the driver, {of}"),
         must_hold: match must_be {

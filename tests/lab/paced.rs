@@ -1,8 +1,10 @@
 //! Paced load: connections rest between their transactions, and what is said where that is in vain.
 
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::ground::on_ground;
+use crate::ground::{on_ground, outcome};
 use crate::report::{flags, number};
 use crate::studies::report_of;
 
@@ -100,5 +102,39 @@ fn lab_paced_commits_of_a_new_mysql_wait_for_one_flush_of_the_redo_log() {
         let cell = &report.cells()[0];
         let flushes = number(&cell["flushes_per_commit"]["writer"]);
         assert!((0.9..1.5).contains(&flushes), "{flushes}: {cell}");
+    });
+}
+
+const PLAIN: &str = r#"
+rounds = 1
+warmup = "0.2s"
+measure = "1s"
+[[mode]]
+server = "mysql"
+mode = "single"
+[[sweep]]
+workload = "update_index"
+rtt = "1ms"
+"#;
+
+/// Priority is root's to take, unless that was taken from root.
+#[test]
+fn lab_links_that_are_refused_priority_are_told() {
+    on_ground("refused priority", |ground| {
+        let study = ground.file("study.toml", PLAIN);
+        let words = ["run", study, "--record", "r.acklab"];
+        let whole = ground.command(&words);
+        let mut command = Command::new("setpriv");
+        command.args(["--inh-caps=-sys_nice", "--bounding-set=-sys_nice"]);
+        command.arg(whole.get_program()).args(&words);
+        command
+            .current_dir(&ground.work)
+            .env("ACKLAB_CACHE", &ground.cache);
+        let told = outcome(&mut command, &words).good();
+        assert!(told.contains("! links-starved: "), "{told}");
+        let json = ground.json("r.acklab");
+        for cell in json["cells"].as_array().expect("cells") {
+            assert!(flags(cell).contains(&"links-starved"), "{cell}");
+        }
     });
 }

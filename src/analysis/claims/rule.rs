@@ -240,7 +240,7 @@ fn holds(points: Points, condition: &Condition, cell: &CellSummary) -> bool {
     let bounds = word(&condition.is);
     let risk = points.material.risk;
     let value = figure::value(cell, &condition.figure, Points { risk, ..points });
-    let range = |value: Value| match cell.rounds {
+    let range = |value: Value| match cell.rounds_asked {
         1 => Some((
             value.low.unwrap_or(value.value),
             value.high.unwrap_or(value.value),

@@ -249,7 +249,7 @@ fn what_is_presupposed_of_a_cell_of_one_round_is_judged_without_an_interval() {
         let long = cells.iter_mut().find(|cell| cell.measure_s == 300.0);
         let long = long.expect("five minutes");
         long.throughput_per_s = Some(Estimate::without_interval(rate));
-        long.rounds = rounds;
+        long.rounds_asked = rounds;
         verdicts("group-replication-2017", &cells)[5]
     };
     assert_eq!(dips_at(25_000.0, 1), Confirmed);

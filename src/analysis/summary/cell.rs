@@ -68,6 +68,9 @@ pub struct CellSummary {
     /// any flush time.
     pub flush_us_got: Option<f64>,
     pub flush_us_floor: Option<f64>,
+    /// Rounds that the study asks for.
+    #[serde(skip)]
+    pub rounds_asked: u32,
     /// Rounds that the figures rest on, and rounds left out because links were late.
     pub rounds: u32,
     pub rounds_void: u32,

@@ -59,7 +59,7 @@ fn check_cluster(table: &Table<'_>, node: &Node<'_>, kind: Option<&str>) {
     }
     // Whether it is a flag at all is told where it is read.
     let spread = table.get("spread");
-    if spread.is_some_and(|spread| spread.given() == "true") {
+    if spread.is_some_and(|spread| spread.is_true()) {
         node.wrong(
             "sends all clients to one primary, so spread must be false; say \"router\" for all in \
              turn",

@@ -280,6 +280,11 @@ impl<'d> Node<'d> {
         )
     }
 
+    /// Whether it is `true`; what else it may be is told where it is read.
+    pub fn is_true(&self) -> bool {
+        self.value.as_bool() == Some(true)
+    }
+
     /// `true` or `false`.
     pub fn flag(&self) -> Option<bool> {
         self.or_wrong(self.value.as_bool(), "must be true or false")
