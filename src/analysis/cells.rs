@@ -12,6 +12,7 @@ use super::summary::{
     Traffic,
 };
 use super::{activity, applied, called, contention, disks, endpoints, terms, timeline, void};
+use crate::plan::knee::Offered;
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
