@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Apply, Disks, Knee, Study, Sweep, slug, units};
+use crate::study::{Apply, Disks, Knee, ModeSpec, Study, Sweep, slug, units};
 use knee::{Part, Seek};
 
 pub use cell::Cell;

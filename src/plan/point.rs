@@ -66,7 +66,7 @@ impl Axis {
     ];
 
     /// All that belong to a sweep.
-    pub const OF_LOAD: [Axis; 10] = [
+    pub const OF_LOAD: [Axis; 11] = [
         Axis::Workload,
         Axis::Connections,
         Axis::Rate,

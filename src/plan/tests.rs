@@ -2,9 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::time::APPLYING;
 use super::*;
 use crate::study::{
-    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, builtin, written,
+    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, Workload, builtin,
+    written,
 };
 
 const FRONT: Front = Front {

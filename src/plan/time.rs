@@ -27,7 +27,7 @@ const BACKLOG: Duration = Duration::from_millis(2_200);
 const CATCHING_UP: f64 = 1.3;
 /// Appliers that rested under load have so many times its time to do then: one alone more, sixteen
 /// less.
-const APPLYING: u32 = 3;
+pub const APPLYING: u32 = 3;
 /// A load, a loss of power and a recovery.
 const POWER_CUT: Duration = Duration::from_secs(6);
 /// The same where nodes of a cluster are lost, and join again.

@@ -34,7 +34,7 @@ pub struct Kind {
 }
 
 /// All parts, in the order in which they run.
-pub const KINDS: [Kind; 4] = [
+pub const KINDS: [Kind; 5] = [
     Kind {
         name: "driver",
         title: "does the driver measure what a server takes",
