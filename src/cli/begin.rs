@@ -90,7 +90,7 @@ pub fn announce(order: &Order) {
     };
     let said = match (study.until, study.budget) {
         (None, None) if plan.cells.iter().any(Cell::is_search) => format!(
-            "{rounds} rounds, about {:.1} min if each search takes 14 measurements: it ends by itself",
+            "{rounds} rounds, about {:.1} min with 14 measurements for each search",
             minutes(most)
         ),
         (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),

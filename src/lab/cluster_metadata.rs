@@ -64,7 +64,7 @@ fn statements(group: &str, members: &[Member]) -> Vec<String> {
         } = member;
         format!(
             "INSERT INTO {SCHEMA}.v2_instances VALUES ({number}, '{CLUSTER}', '{server_uuid}', \
-             '{address}', '{address}', NULL, '{{}}')"
+             '{address}', '{address}', NULL, '{{}}', '{address}')"
         )
     });
     let cluster = format!(
@@ -97,7 +97,8 @@ const TABLES: [(&str, &str); 5] = [
         "v2_instances",
         "instance_id INT UNSIGNED PRIMARY KEY, cluster_id CHAR(36) NOT NULL, \
          mysql_server_uuid CHAR(36) NOT NULL, address VARCHAR(255) NOT NULL, \
-         endpoint VARCHAR(255) NOT NULL, xendpoint VARCHAR(255), attributes JSON NOT NULL",
+         endpoint VARCHAR(255) NOT NULL, xendpoint VARCHAR(255), attributes JSON NOT NULL, \
+         label VARCHAR(255)",
     ),
     // Of clusters that are one another's: there are none.
     (
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(inserts.len(), 4);
         assert!(inserts[0].contains("'acklab', 'a-group'"), "{}", inserts[0]);
         let second = "VALUES (2, 'ac1ab000-0000-4000-8000-000000000002', 'uuid-2', \
-                      '198.18.0.2:3306', '198.18.0.2:3306', NULL, '{}')";
+                      '198.18.0.2:3306', '198.18.0.2:3306', NULL, '{}', '198.18.0.2:3306')";
         assert!(inserts[2].ends_with(second), "{}", inserts[2]);
     }
 

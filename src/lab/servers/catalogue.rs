@@ -175,6 +175,8 @@ struct PinnedSettings {
 struct Words {
     #[serde(flatten)]
     scope: Scope,
+    /// It is about servers without this.
+    lacks: Option<Part>,
     #[serde(flatten)]
     words: BTreeMap<String, toml::Value>,
 }
@@ -265,11 +267,16 @@ impl Catalogue {
     }
 
     /// What a server of that flavour and version calls things; later rows win.
-    pub fn dialect(&self, flavour: Flavour, version: &Version) -> Dialect {
-        let rows = self
-            .words
-            .iter()
-            .filter(|row| row.scope.holds(flavour, version));
+    pub fn dialect(
+        &self,
+        flavour: Flavour,
+        version: &Version,
+        has: impl Fn(Part) -> bool,
+    ) -> Dialect {
+        let holds = |row: &&Words| {
+            row.scope.holds(flavour, version) && !row.lacks.is_some_and(|part| has(part))
+        };
+        let rows = self.words.iter().filter(holds);
         let pairs = rows.flat_map(|row| row.words.iter());
         let text = |value: &toml::Value| value.as_str().unwrap_or_default().to_owned();
         Dialect {
@@ -378,7 +385,7 @@ mod tests {
     fn newer_words_win() {
         let catalogue = Catalogue::builtin();
         let words = |version: &str| {
-            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version));
+            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version), |_| true);
             ["start_replica", "stop_appliers"].map(|key| dialect.word(key).to_owned())
         };
         assert_eq!(words("5.6.24"), ["START SLAVE", "STOP SLAVE SQL_THREAD"]);
@@ -405,6 +412,11 @@ mod tests {
         assert!(modes(true).contains(&"semisync".to_owned()));
         let entry = catalogue.entry("mysql-5.7").expect("an entry");
         assert_eq!(catalogue.modes_of_entry(entry), modes(false));
+        let plugin = |has| {
+            let dialect = catalogue.dialect(Flavour::Mysql, &version, |_| has);
+            dialect.optional("semisync_source").map(str::to_owned)
+        };
+        assert_eq!((plugin(true).is_some(), plugin(false)), (true, None));
     }
 
     #[test]
@@ -419,7 +431,7 @@ mod tests {
     fn old_servers_are_asked_for_nothing_that_they_do_not_know() {
         let catalogue = Catalogue::builtin();
         let known = |version: &str, word: &str| {
-            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version));
+            let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse(version), |_| true);
             let terms = catalogue.terms(Flavour::Mysql, &Version::parse(version));
             dialect.optional(word).is_some() || terms.iter().any(|(name, _, _)| name == word)
         };
@@ -459,7 +471,7 @@ mod tests {
     #[test]
     fn templates_are_filled() {
         let catalogue = Catalogue::builtin();
-        let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse("9.7.4"));
+        let dialect = catalogue.dialect(Flavour::Mysql, &Version::parse("9.7.4"), |_| true);
         let sql = dialect.fill("wait_gtids", &[("gtids", "x:1-5"), ("seconds", "3")]);
         assert_eq!(sql, "SELECT WAIT_FOR_EXECUTED_GTID_SET('x:1-5', 3)");
     }

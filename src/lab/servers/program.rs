@@ -73,18 +73,19 @@ impl Program {
         };
         let galera = find(&layout.galera);
         let version = Version::parse(&kept.version);
+        let has = |part| match part {
+            Part::Galera => galera.is_some(),
+            Part::Plugins => find(&layout.plugins).is_some(),
+        };
         Ok(Program {
             argv: through_loader(root, &server, &libraries, has_loader),
             place: place.iter().filter_map(option).collect(),
             scripts: layout.messages.iter().map(|path| root.join(path)).collect(),
             root: root.to_owned(),
             libraries,
-            dialect: catalogue.dialect(kept.flavour, &version),
+            dialect: catalogue.dialect(kept.flavour, &version, has),
             terms: catalogue.terms(kept.flavour, &version),
-            modes: catalogue.modes(kept.flavour, &version, |part| match part {
-                Part::Galera => galera.is_some(),
-                Part::Plugins => find(&layout.plugins).is_some(),
-            }),
+            modes: catalogue.modes(kept.flavour, &version, has),
             galera,
             kept,
         })

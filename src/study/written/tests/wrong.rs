@@ -33,9 +33,9 @@ fn unknown_keys_are_mistakes_everywhere() {
 #[test]
 fn unknown_modes_and_servers_are_mistakes() {
     assert_snapshot!(mistakes(&with_mode("mysql", "grup", "")), @r#"study.toml:3: mode[1].mode: given "grup"; must be one of single, async, semisync, group, group-multi, galera, mirror, quorum, endpoint; did you mean group?"#);
-    assert_snapshot!(mistakes(&with_mode("postgres", "single", "")), @r#"study.toml:2: mode[1].server: given "postgres"; must be one of mariadb, mysql, mysql-5.5, mysql-5.6"#);
+    assert_snapshot!(mistakes(&with_mode("postgres", "single", "")), @r#"study.toml:2: mode[1].server: given "postgres"; must be one of mariadb, mysql, mysql-5.5, mysql-5.6, mysql-5.7"#);
     assert_snapshot!(mistakes(&with_modes("[[mode]]\nlabel = \"x\"")), @r#"
-    study.toml:1: mode[1].server: is missing; must be one of mariadb, mysql, mysql-5.5, mysql-5.6
+    study.toml:1: mode[1].server: is missing; must be one of mariadb, mysql, mysql-5.5, mysql-5.6, mysql-5.7
     study.toml:1: mode[1].mode: is missing; must be one of single, async, semisync, group, group-multi, galera, mirror, quorum, endpoint
     "#);
 }
