@@ -179,7 +179,7 @@ fn lab_power_images_without_room_are_refused() {
     on_ground("images larger than what is free", |ground| {
         let huge = STUDY.replace("place = \"memory\"", "size = \"900GB\"");
         let huge = ground.file("huge.toml", &huge);
-        let parts = ["this machine's memory", "2 of", "are free"];
+        let parts = ["this machine's memory", "given 2, ", "are free"];
         ground.run(&["run", huge]).fails(2, &parts);
         let folder = ground.work.join("images");
         fs::create_dir(&folder).expect("a folder");
