@@ -253,18 +253,18 @@ impl<T: Target> Measuring<'_, T> {
     /// Everything after the load.
     fn conclude(&mut self) -> Result<()> {
         let cell = self.cell;
-        if cell.watch_after.is_some() {
+        let late = self.into.late_packets as f64;
+        if late > LATE_SHARE_MAX * self.into.packets as f64 {
+            self.into.flags.push(Flag::LateLinks);
+        }
+        // What is void is made again: a minute's watch of it would be in no figure.
+        if cell.watch_after.is_some() && !self.into.is_void() {
             self.wait_level()?;
             self.target.next()?.watch_after(cell, &mut self.into)?;
         }
         // Each of several waits may have been in vain.
         self.into.flags.dedup();
         self.target.next()?.end_watch(cell, &mut self.into)?;
-        self.target.next()?.probe_again(cell, &mut self.into)?;
-        let late = self.into.late_packets as f64;
-        if late > LATE_SHARE_MAX * self.into.packets as f64 {
-            self.into.flags.push(Flag::LateLinks);
-        }
-        Ok(())
+        self.target.next()?.probe_again(cell, &mut self.into)
     }
 }

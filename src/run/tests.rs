@@ -211,10 +211,10 @@ fn appliers_rest_under_load_and_have_the_machine_to_themselves_after_it() {
 fn appliers_are_started_again_however_the_measurement_ended() {
     let steps = run(&rested(), Script::default()).target.steps();
     let mut held = 0;
-    for at in 0..steps.len() {
+    for (at, step) in steps.iter().enumerate() {
         for trouble in [Trouble::CtrlC(at), Trouble::Breakdown(at)] {
             let ran = run(&rested(), troubled(trouble));
-            assert!(!ran.target.0.borrow().do_appliers_rest, "{}", steps[at]);
+            assert!(!ran.target.0.borrow().do_appliers_rest, "{step}");
             assert!(ran.taken("start appliers") >= ran.taken("hold appliers"));
             held += ran.taken("hold appliers");
         }
@@ -269,6 +269,25 @@ fn modes_are_entered_once_in_each_round() {
     let turns = plan(&study).schedule().turns(&[]);
     let expected: Vec<(u32, usize)> = turns.iter().map(|turn| (turn.round, turn.cell)).collect();
     assert_eq!(ran.measured(), expected, "the plan's own order");
+}
+
+#[test]
+fn nobody_watches_after_a_load_that_is_void() {
+    let mut study = Study {
+        rounds: 1,
+        ..small()
+    };
+    study.sweeps[0].watch_after = Some(std::time::Duration::from_secs(5));
+    let late_at_first = Script {
+        late: vec![true, false],
+        ..Script::default()
+    };
+    let ran = run(&study, late_at_first);
+    ran.outcome.as_ref().unwrap();
+    let steps = ran.target.steps();
+    let count = |name: &str| steps.iter().filter(|step| step.starts_with(name)).count();
+    assert_eq!(count("begin watch"), count("watch after") + 1);
+    assert!(ran.record().measurements.iter().all(|m| !m.is_void()));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn lab_links_that_are_refused_priority_are_told() {
         let whole = ground.command(&words);
         let mut command = Command::new("setpriv");
         command.args(["--inh-caps=-sys_nice", "--bounding-set=-sys_nice"]);
-        command.arg(whole.get_program()).args(&words);
+        command.arg(whole.get_program()).args(words);
         command
             .current_dir(&ground.work)
             .env("ACKLAB_CACHE", &ground.cache);

@@ -224,9 +224,7 @@ impl Catalogue {
         version: &Version,
         has: impl Fn(Part) -> bool,
     ) -> Vec<String> {
-        let holds = |can: &&Can| {
-            can.scope.holds(flavour, version) && can.needs.is_none_or(|part| has(part))
-        };
+        let holds = |can: &&Can| can.scope.holds(flavour, version) && can.needs.is_none_or(&has);
         self.can
             .iter()
             .filter(holds)
@@ -273,9 +271,8 @@ impl Catalogue {
         version: &Version,
         has: impl Fn(Part) -> bool,
     ) -> Dialect {
-        let holds = |row: &&Words| {
-            row.scope.holds(flavour, version) && !row.lacks.is_some_and(|part| has(part))
-        };
+        let holds =
+            |row: &&Words| row.scope.holds(flavour, version) && !row.lacks.is_some_and(&has);
         let rows = self.words.iter().filter(holds);
         let pairs = rows.flat_map(|row| row.words.iter());
         let text = |value: &toml::Value| value.as_str().unwrap_or_default().to_owned();
