@@ -1,11 +1,13 @@
 //! What servers and disks do after the load, beside what they do under it and without any.
 
-use super::interval::median;
+use super::interval::{Risk, median, student};
 use super::summary::{AfterLoad, Doing};
 use crate::record::{Activity, DiskUse, Measurement};
 
 /// The end of a watch is this share of it.
 const END_SHARE: f64 = 0.25;
+/// Seconds depend on those before them, as a server writes back in bursts: spans of so many hardly.
+const SPAN_S: f64 = 10.0;
 
 /// One entry for each node that was watched, the writer's first.
 pub fn after_load(measurements: &[&Measurement]) -> Vec<AfterLoad> {
@@ -20,6 +22,7 @@ pub fn after_load(measurements: &[&Measurement]) -> Vec<AfterLoad> {
             .iter()
             .filter_map(|m| Watched::of(m, node))
             .collect();
+        let kept = kept_busy(&watched);
         AfterLoad {
             node: node.to_owned(),
             watched_s: median_of(&watched, |w| Some(w.after.span_s)).unwrap_or_default(),
@@ -29,6 +32,8 @@ pub fn after_load(measurements: &[&Measurement]) -> Vec<AfterLoad> {
             end: doing(&watched, |w| Some(w.end.clone())),
             busy_share_least: median_of(&watched, |w| w.busiest(f64::min)),
             busy_share_most: median_of(&watched, |w| w.busiest(f64::max)),
+            busy_share_low: kept.map(|(low, _)| low.max(0.0)),
+            busy_share_high: kept.map(|(_, high)| high.min(1.0)),
         }
     };
     nodes.into_iter().map(of_node).collect()
@@ -74,6 +79,21 @@ impl<'m> Watched<'m> {
         let shares: Option<Vec<f64>> = shares.collect();
         shares?.into_iter().reduce(of_two)
     }
+
+    /// In each whole span.
+    fn busy_by_span(&self) -> Vec<f64> {
+        let span = |piece: &&Activity| (piece.from_s.unwrap_or_default() / SPAN_S) as u64;
+        let spans = self.pieces.chunk_by(|one, next| span(one) == span(next));
+        let sums = spans.map(sum);
+        let whole = sums.filter(|sum| sum.span_s > 0.75 * SPAN_S);
+        whole.filter_map(|sum| busy_share(&sum)).collect()
+    }
+}
+
+/// The interval of the share of time in which the disk was busy.
+fn kept_busy(watched: &[Watched]) -> Option<(f64, f64)> {
+    let spans: Vec<f64> = watched.iter().flat_map(Watched::busy_by_span).collect();
+    student(&spans, Risk::ONE_LOOK)
 }
 
 fn sum(pieces: &[&Activity]) -> Sum {
@@ -197,6 +217,24 @@ mod tests {
         assert_eq!((one.watched_s, one.after.busy_share), (4.0, Some(0.275)));
         let extremes = (one.busy_share_least, one.busy_share_most);
         assert_eq!(extremes, (Some(0.0), Some(0.6)));
+    }
+
+    #[test]
+    fn what_a_disk_is_kept_busy_for_is_told_by_spans_of_ten_seconds() {
+        // A burst of one second in each ten, and a bit: each span is busy for a tenth of it.
+        let burst = |second: u32| if second % 10 == 3 { 1e6 } else { 0.0 };
+        let seconds =
+            (0..62).map(|second| piece(Some(second.into()), 1.0, 0, Some(burst(second))));
+        let watched = Measurement {
+            activity: seconds.collect(),
+            ..measurement(None)
+        };
+        let one = &after_load(&[&watched])[0];
+        let [low, high] = [one.busy_share_low, one.busy_share_high].map(Option::unwrap);
+        assert!((low - 0.1).abs() < 1e-9 && (high - 0.1).abs() < 1e-9, "{low} {high}");
+        assert_eq!(one.busy_share_most, Some(1.0));
+        let short = &after_load(&[&measurement(Some(0.0))])[0];
+        assert_eq!((short.busy_share_low, short.busy_share_high), (None, None));
     }
 
     #[test]

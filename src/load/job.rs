@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lab::endpoint::{Guest, Secret};
 use crate::record::server_errors::ServerErrors;
-use crate::record::{Iteration, Second};
+use crate::record::{Iteration, Measurement, Second};
 use crate::study::Workload;
 
 /// A load to drive.
@@ -104,6 +104,23 @@ pub struct Snapshot {
     pub connected_s: f64,
     /// The first number that no `unique` parameter has used, less its `start`.
     pub unique_next: u64,
+}
+
+impl Snapshot {
+    /// Keeps a window in the measurement that it is of; gives its whole seconds.
+    pub fn keep_in(self, into: &mut Measurement) -> Vec<Second> {
+        into.window_s = self.window_s;
+        into.commits = self.commits;
+        into.unchanged = self.unchanged;
+        into.statements = self.statements;
+        into.errors = self.errors;
+        into.latency_us = self.latency_us;
+        into.service_us = self.service_us;
+        (into.due, into.backlog) = (self.due, self.backlog);
+        (into.failed_due, into.unfinished_us) = (self.failed_due, self.unfinished_us);
+        into.statement_latency_us = self.statement_latency_us;
+        self.timeline
+    }
 }
 
 /// What mysqlslap's manner gives.

@@ -80,6 +80,7 @@ mod tests {
             end: doing(0.005, 0.0, 0.0),
             busy_share_least: Some(0.0),
             busy_share_most: Some(0.41),
+            ..AfterLoad::default()
         }
     }
 

@@ -224,18 +224,8 @@ impl<T: Target> Measuring<'_, T> {
     }
 
     fn keep_window(&mut self, window: Snapshot) {
-        let into = &mut self.into;
-        into.window_s = window.window_s;
-        into.commits = window.commits;
-        into.unchanged = window.unchanged;
-        into.statements = window.statements;
-        into.errors = window.errors;
-        into.latency_us = window.latency_us;
-        into.service_us = window.service_us;
-        (into.due, into.backlog) = (window.due, window.backlog);
-        (into.failed_due, into.unfinished_us) = (window.failed_due, window.unfinished_us);
-        into.statement_latency_us = window.statement_latency_us;
-        self.keep_seconds(window.timeline);
+        let seconds = window.keep_in(&mut self.into);
+        self.keep_seconds(seconds);
     }
 
     fn keep_seconds(&mut self, seconds: Vec<Second>) {

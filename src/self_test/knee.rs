@@ -11,6 +11,7 @@ use super::probe::{Load, Parts, Telling, drive};
 use crate::error::Result;
 use crate::plan::Outcome;
 use crate::plan::knee::{Found, Search, Try, knee_per_s};
+use crate::record::Measurement;
 use crate::record::self_test::Check;
 
 /// Short, for what scatters does so over a number of these.
@@ -41,22 +42,25 @@ pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec
 fn judge(off: &[Option<f64>], truth_per_s: f64) -> Check {
     let is_near = |off: &&Option<f64>| off.is_some_and(|off| off.abs() <= OFF_MAX);
     let (near, all) = (off.iter().filter(is_near).count(), off.len());
-    let farthest = off
-        .iter()
-        .flatten()
-        .map(|off| off.abs())
-        .fold(0.0, f64::max);
-    let found = off.iter().flatten().count();
+    let found: Vec<f64> = off.iter().flatten().copied().collect();
+    let least = found.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let ends = match found.is_empty() {
+        true => "none found one".to_owned(),
+        false => format!(
+            "{} found one, {:+.1} to {:+.1} % off",
+            found.len(),
+            least * 100.0,
+            most * 100.0
+        ),
+    };
     Check {
         what: format!(
             "knee, M/M/1, p99 at most {:.1} ms",
             LIMIT.as_secs_f64() * 1e3
         ),
         must_hold: format!("within 5 % of {truth_per_s:.0}/s in {} of {all}", all - 1),
-        reached: format!(
-            "{near} of {all}; {found} found one, the farthest {:.1} % off",
-            farthest * 100.0
-        ),
+        reached: format!("{near} of {all}; {ends}"),
         holds: near + 1 >= all,
     }
 }
@@ -86,15 +90,10 @@ fn measure(asked: Try, seed: u64) -> Result<Outcome> {
         pace: None,
         window: if asked.is_fine { WINDOW_FINE } else { WINDOW },
     })?;
-    let latency = seen.latency_us()?;
-    let of_due = |count: u64| count as f64 / seen.window.due.max(1) as f64;
-    Ok(Outcome {
-        latency_us_p99: (!latency.is_empty()).then(|| latency.value_at_quantile(0.99)),
-        failed_share: of_due(seen.window.failed_due),
-        backlog_share: of_due(seen.window.backlog),
-        driver_cpus: seen.driver_share,
-        ..Outcome::default()
-    })
+    let mut measured = Measurement::default();
+    measured.cpu.client_us = seen.driver_share * seen.window.window_s * 1e6;
+    seen.window.keep_in(&mut measured);
+    Ok(measured.outcome(Duration::ZERO))
 }
 
 #[cfg(test)]

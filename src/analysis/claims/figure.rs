@@ -211,11 +211,10 @@ fn host_bound_rounds(cell: &CellSummary) -> u32 {
     bound.map(|count| count.rounds).sum()
 }
 
-/// The range is that of single seconds: a disk that rests in between is seen.
 fn busy_after_load(cell: &CellSummary) -> Option<Value> {
     let of = cell.after_load.first()?;
-    let (least, most) = (of.busy_share_least?, of.busy_share_most?);
-    Some(ranged(of.after.busy_share?, least, most))
+    let (low, high) = (of.busy_share_low?, of.busy_share_high?);
+    Some(ranged(of.after.busy_share?, low, high))
 }
 
 /// The median gap, and the narrowest range that four fifths of all gaps lie in; no range where

@@ -288,8 +288,8 @@ pub fn dips() -> Dips {
     }
 }
 
-/// Of the time after a load, over all of it and in single seconds.
-pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
+/// Of the time after a load, and its interval.
+pub fn busy_after(share: f64, low: f64, high: f64) -> AfterLoad {
     AfterLoad {
         node: "a".into(),
         watched_s: 60.0,
@@ -297,8 +297,8 @@ pub fn busy_after(share: f64, least: f64, most: f64) -> AfterLoad {
             busy_share: Some(share),
             ..Doing::default()
         },
-        busy_share_least: Some(least),
-        busy_share_most: Some(most),
+        busy_share_low: Some(low),
+        busy_share_high: Some(high),
         ..AfterLoad::default()
     }
 }

@@ -19,6 +19,9 @@ pub struct AfterLoad {
     /// In the least and the most busy piece of the watch, of about a second each.
     pub busy_share_least: Option<f64>,
     pub busy_share_most: Option<f64>,
+    /// The interval of the whole watch's share, by spans of ten seconds.
+    pub busy_share_low: Option<f64>,
+    pub busy_share_high: Option<f64>,
 }
 
 /// What a server and its emulated disk do.

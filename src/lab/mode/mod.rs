@@ -1,6 +1,7 @@
 //! Modes: how each family of ways to replicate is set up, formed, switched and known to be ready.
 //! One file per family; this one says what all have in common and chooses.
 
+mod binary_logs;
 mod copies;
 pub mod galera;
 mod group;
@@ -81,13 +82,18 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         }
         Family::Group => {
             group::enter(lab, spec)?;
+            binary_logs::begin(lab)?;
             wait_applying(lab, all)?;
         }
         Family::Galera => {
             galera::enter(lab, spec)?;
+            binary_logs::begin(lab)?;
             wait_applying(lab, all)?;
         }
-        Family::Mirror | Family::Quorum => copies::enter(lab, spec)?,
+        Family::Mirror | Family::Quorum => {
+            copies::enter(lab, spec)?;
+            binary_logs::begin(lab)?;
+        }
         Family::Endpoint => {
             return Err(breakdown("enter a mode", "an endpoint is somebody else's"));
         }
@@ -95,20 +101,8 @@ pub(super) fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     match lab.spec.family {
         // A replica that is held still needs them.
         Family::Replication if members < all => Ok(()),
-        _ => drop_old_logs(lab),
+        _ => binary_logs::drop_old(lab),
     }
-}
-
-/// Drops all binary logs but a new one: they would fill a disk in the course of a study. One that
-/// is in use is never dropped.
-fn drop_old_logs(lab: &mut Lab) -> Result<()> {
-    if lab.spec.binary_log {
-        for i in lab.servers() {
-            lab.nodes[i].run("FLUSH LOCAL BINARY LOGS")?;
-            lab.nodes[i].run("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")?;
-        }
-    }
-    Ok(())
 }
 
 /// Waits until the first `members` nodes have applied a change that the writer makes now. Being

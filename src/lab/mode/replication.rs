@@ -10,6 +10,7 @@ use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
 use super::super::servers::Dialect;
 use super::super::servers::datadir::PASSWORD;
+use super::binary_logs;
 use super::gtids::Gtids;
 use crate::error::Result;
 use crate::lab::node::{Node, PORT, pause};
@@ -88,7 +89,7 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         set_semisync(lab, &spec.mode)?;
         // A replica that comes back by GTID makes its source read the newest binary log from the
         // start, up to where the replica stands: seconds of CPU that would fall into a cell.
-        lab.nodes[0].run("FLUSH LOCAL BINARY LOGS")?;
+        binary_logs::begin(lab)?;
     }
     if spec.mode == Mode::Single {
         return Ok(());

@@ -254,7 +254,7 @@ fn knee(table: &Table<'_>, workloads: &[Workload]) -> Option<Knee> {
     if workloads.iter().any(is_mysqlslap) {
         node.wrong("is not for mysqlslap's workloads: that tool has no rate");
     }
-    let table = node.table()?;
+    let table = node.table_such_as("must be a table: { p99 = \"20ms\" }")?;
     let p99 = table.need("p99", "give the limit that is to be kept, such as \"20ms\"");
     let p99 = p99.and_then(|node| node.time(limits::KNEE_P99));
     table.finish();

@@ -396,7 +396,12 @@ impl<'d> Node<'d> {
 
     /// A table.
     pub fn table(&self) -> Option<Table<'d>> {
-        let table = self.or_wrong(self.value.as_table(), "must be a table")?;
+        self.table_such_as("must be a table")
+    }
+
+    /// A table, where `allowed` says more of it.
+    pub fn table_such_as(&self, allowed: &str) -> Option<Table<'d>> {
+        let table = self.or_wrong(self.value.as_table(), allowed)?;
         Some(Table::new(
             self.document,
             self.key.clone(),

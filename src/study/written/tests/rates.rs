@@ -33,7 +33,7 @@ fn a_knee_needs_a_limit_that_can_be_kept() {
         );
     }
     assert!(wrong("{ p99 = 20 }").contains("with its unit"));
-    assert!(wrong("\"20ms\"").contains("must be a table"));
+    assert!(wrong("\"20ms\"").contains("must be a table: { p99 ="));
     assert!(wrong("{}").contains("is missing"));
     assert!(wrong("{ p95 = \"1ms\", p99 = \"1ms\" }").contains("no such key"));
 }
