@@ -197,7 +197,7 @@ fn run_acklab(address: SocketAddr) -> u64 {
         targets: vec![address],
         user: "root".to_owned(),
         password: "".into(),
-        database: DATABASE.to_owned(),
+        databases: vec![DATABASE.to_owned()],
         tls: false,
         workload: workload(),
         connections: CONNECTIONS,

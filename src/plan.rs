@@ -15,12 +15,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Apply, Disks, Knee, ModeSpec, Study, Sweep, slug, units};
+use crate::study::{Apply, CpuSpeed, Disks, Knee, ModeSpec, Study, Sweep, slug, units};
 use knee::{Part, Seek};
 
 pub use cell::Cell;
 pub use labs::{LabPlan, labs};
-pub use placement::{Cpu, Placement, place};
+pub use placement::{Cpu, Placement, Whose, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{DRIVER_FULL_CPUS, Outcome, Rounds, Schedule, Turn};
 pub use time::{
@@ -31,7 +31,7 @@ pub use time::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// In the order of the tables: by sweep, workload, connections, rate, client site, distances,
-    /// disks, and last by mode.
+    /// disks, speed of CPUs, schemas, and last by mode.
     pub cells: Vec<Cell>,
     /// Each round holds the index of every cell once, but for cells of fewer rounds.
     pub rounds: Vec<Vec<usize>>,
@@ -52,13 +52,17 @@ pub fn plan(study: &Study) -> Plan {
 fn cells(study: &Study) -> Vec<Cell> {
     let (mut cells, mut points) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
+    let mut is_new = true;
     for cell in study.sweeps.iter().flat_map(|sweep| cells_of(study, sweep)) {
-        let point = Point::of(study, &cell);
-        // A point that two sweeps ask for is measured once.
-        if points.contains(&point) {
+        // A point that two sweeps ask for is measured once, and so is what is moved from it.
+        if cell.moved.is_none() {
+            let point = Point::of(study, &cell);
+            is_new = !points.contains(&point);
+            points.push(point);
+        }
+        if !is_new {
             continue;
         }
-        points.push(point);
         let id = unique(&cell.id, &ids);
         ids.insert(id.clone());
         cells.push(Cell { id, ..cell });
@@ -78,7 +82,7 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
         {
             for client_site in &sweep.client_sites {
                 for distances in &sweep.distances {
-                    for disks in points_of(&sweep.disks) {
+                    for ground in grounds(sweep) {
                         let cell = Cell {
                             id: String::new(),
                             mode: 0,
@@ -88,12 +92,15 @@ fn cells_of(study: &Study, sweep: &Sweep) -> Vec<Cell> {
                             pace,
                             knee,
                             distances: distances.clone(),
-                            disks,
+                            disks: ground.disks,
                             client_site: client_site.clone(),
+                            moved: sweep.moved,
                             measure: sweep.measure,
                             rounds: sweep.rounds,
                             watch_after: sweep.watch_after,
                             apply: sweep.apply,
+                            cpu_speed: ground.cpu_speed,
+                            schemas: ground.schemas,
                         };
                         cells.extend(of_modes(study, sweep, &cell));
                     }
@@ -138,6 +145,28 @@ fn pressures(sweep: &Sweep) -> Vec<Pressure> {
     all
 }
 
+/// What servers stand on, and how their tables lie.
+struct Ground {
+    disks: Option<Disks>,
+    cpu_speed: CpuSpeed,
+    schemas: u32,
+}
+
+/// Every disk with every speed of CPUs and every number of schemas.
+fn grounds(sweep: &Sweep) -> Vec<Ground> {
+    let mut all = Vec::new();
+    for disks in points_of(&sweep.disks) {
+        for cpu_speed in points_of(&sweep.cpu_speeds) {
+            all.extend(points_of(&sweep.schemas).into_iter().map(|schemas| Ground {
+                disks: disks.clone(),
+                cpu_speed: cpu_speed.unwrap_or_default(),
+                schemas: schemas.unwrap_or(1),
+            }));
+        }
+    }
+    all
+}
+
 /// All points of an axis that a sweep need not have: one without it where it has not.
 fn points_of<T: Clone>(axis: &[T]) -> Vec<Option<T>> {
     match axis {
@@ -149,7 +178,7 @@ fn points_of<T: Clone>(axis: &[T]) -> Vec<Option<T>> {
 /// A point as a cell of each mode that the sweep has.
 fn of_modes(study: &Study, sweep: &Sweep, point: &Cell) -> Vec<Cell> {
     let cell = |(mode, spec): (usize, &ModeSpec)| Cell {
-        id: id(&spec.label, point),
+        id: id(&spec.label, point) + &moved_part(point),
         mode,
         ..point.clone()
     };
@@ -189,8 +218,13 @@ fn id(label: &str, point: &Cell) -> String {
         Apply::Meanwhile => "",
         Apply::After => "/applied-after",
     };
+    let cpus = cpus_part(point.cpu_speed);
+    let schemas = match point.schemas {
+        0 | 1 => String::new(),
+        several => format!("/{several}-schemas"),
+    };
     format!(
-        "{}/{load}/{}c{}{}{}/{}/{apart}{disks}{window}{watched}{applied}",
+        "{}/{load}/{}c{}{}{}/{}/{apart}{disks}{window}{watched}{applied}{cpus}{schemas}",
         slug(label),
         point.connections,
         rate.unwrap_or_default(),
@@ -200,6 +234,12 @@ fn id(label: &str, point: &Cell) -> String {
     )
 }
 
+/// `/moved-distance`, where something is.
+fn moved_part(point: &Cell) -> String {
+    let moved = point.moved.map(|moved| moved.thing.word());
+    moved.map_or_else(String::new, |word| format!("/moved-{word}"))
+}
+
 /// `/flush1ms`, where that is all that the disks do.
 fn disks_part(disks: &Disks) -> String {
     let only = disks
@@ -207,6 +247,20 @@ fn disks_part(disks: &Disks) -> String {
         .filter(|flush| disks.label == format!("flush {}", units::show(*flush)));
     let part = only.map(|flush| format!("flush{}", units::show_compact(flush)));
     format!("/{}", part.unwrap_or_else(|| slug(&disks.label)))
+}
+
+/// `/cpus80`, where all are alike; `/cpus80-100-50` of writer, replicas and rest.
+fn cpus_part(speed: CpuSpeed) -> String {
+    if speed.is_full() {
+        return String::new();
+    }
+    let percent = |share: f64| units::show_percent(share).replace('%', "");
+    let each = match speed == CpuSpeed::of_all(speed.writer) {
+        true => vec![speed.writer],
+        false => speed.parts().to_vec(),
+    };
+    let each: Vec<String> = each.into_iter().map(percent).collect();
+    format!("/cpus{}", each.join("-"))
 }
 
 /// `id`, or with a number if it is taken: labels that a study file may not hold (slugs alike) can

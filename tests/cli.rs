@@ -11,9 +11,9 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 11] = [
-    "compare", "run", "studies", "report", "servers", "check", "up", "exec", "sql", "status",
-    "down",
+const VERBS: [&str; 12] = [
+    "compare", "run", "limits", "studies", "report", "servers", "check", "up", "exec", "sql",
+    "status", "down",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {
@@ -80,6 +80,9 @@ fn what_is_unknown_is_a_mistake() {
         ),
         (&["run"], "STUDY"),
         (&["run", "comparee"], "comparee"),
+        (&["limits"], "STUDY"),
+        (&["limits", "comparee"], "comparee"),
+        (&["limits", "compare"], "closed loops only"),
         (&["run", "compare", "--measure", "2"], "250us"),
         (
             &["compare", "--connections", "1,x"],

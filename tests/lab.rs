@@ -48,6 +48,8 @@ mod paced;
 mod power;
 #[path = "lab/report.rs"]
 mod report;
+#[path = "lab/schemas.rs"]
+mod schemas;
 #[path = "lab/studies.rs"]
 mod studies;
 #[path = "lab/tarball.rs"]

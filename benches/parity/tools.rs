@@ -88,7 +88,7 @@ pub fn job(place: &Place, workload: &Workload, connections: u32) -> Job {
         targets: vec![place.address],
         user: USER.to_owned(),
         password: String::new().into(),
-        database: DATABASE.to_owned(),
+        databases: vec![DATABASE.to_owned()],
         tls: false,
         workload: workload.clone(),
         connections,

@@ -223,15 +223,17 @@ mod tests {
     fn what_a_disk_is_kept_busy_for_is_told_by_spans_of_ten_seconds() {
         // A burst of one second in each ten, and a bit: each span is busy for a tenth of it.
         let burst = |second: u32| if second % 10 == 3 { 1e6 } else { 0.0 };
-        let seconds =
-            (0..62).map(|second| piece(Some(second.into()), 1.0, 0, Some(burst(second))));
+        let seconds = (0..62).map(|second| piece(Some(second.into()), 1.0, 0, Some(burst(second))));
         let watched = Measurement {
             activity: seconds.collect(),
             ..measurement(None)
         };
         let one = &after_load(&[&watched])[0];
         let [low, high] = [one.busy_share_low, one.busy_share_high].map(Option::unwrap);
-        assert!((low - 0.1).abs() < 1e-9 && (high - 0.1).abs() < 1e-9, "{low} {high}");
+        assert!(
+            (low - 0.1).abs() < 1e-9 && (high - 0.1).abs() < 1e-9,
+            "{low} {high}"
+        );
         assert_eq!(one.busy_share_most, Some(1.0));
         let short = &after_load(&[&measurement(Some(0.0))])[0];
         assert_eq!((short.busy_share_low, short.busy_share_high), (None, None));

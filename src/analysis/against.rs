@@ -17,7 +17,8 @@ pub fn of(study: &Study, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<A
     let baseline = study.baseline.clone()?;
     let labels = study.modes.iter().map(|spec| &spec.label);
     let modes = labels.filter_map(|label| {
-        let own = cells.iter().filter(|cell| cell.label == *label);
+        let plain = cells.iter().filter(|cell| cell.moved.is_none());
+        let own = plain.filter(|cell| cell.label == *label);
         let held: Vec<&CellSummary> = own.filter(|cell| cell.added_us.is_some()).collect();
         mode(study, cells, anatomy, &held)
     });

@@ -27,7 +27,8 @@ pub fn summarise(record: &Record) -> Vec<Anatomy> {
     let Header { study, cells, .. } = &record.header;
     let points: Vec<Point> = cells.iter().map(|cell| Point::of(study, cell)).collect();
     let mut firsts: Vec<&Point> = Vec::new();
-    for point in points.iter().filter(|point| is_plain(point)) {
+    let unmoved = points.iter().zip(cells).filter(|(_, c)| c.moved.is_none());
+    for (point, _) in unmoved.filter(|(point, _)| is_plain(point)) {
         if !firsts.iter().any(|first| is_alike(first, point)) {
             firsts.push(point);
         }

@@ -11,7 +11,9 @@ use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, PairOfSites, Per, ReplicaCpu,
     Traffic,
 };
-use super::{activity, applied, called, contention, disks, endpoints, terms, timeline, void};
+use super::{
+    activity, applied, called, contention, disks, endpoints, speeds, terms, timeline, void,
+};
 use crate::plan::knee::Offered;
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
@@ -67,6 +69,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         offered_per_s: named.offered_per_s.or_else(|| rounds.offered_per_s()),
         rounds_void: numbers(&rounds.all) - numbers(&rounds.sound),
         with_void: void::with_void((&rounds.all, rounds.per), &by_round, latency, risk),
+        cpu_speed_got: speeds::got(&rounds.sound),
         rtt_us_got: rounds.median_of(mean_rtt_us),
         rtts_us: pairs(&rounds.sound),
         flush_us_asked: flush.asked,
@@ -229,6 +232,9 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
         measure_s: cell.window(&header.study).as_secs_f64(),
         watch_after_s: cell.watch_after.map(|span| span.as_secs_f64()),
         applied_after: cell.apply == Apply::After,
+        cpu_speed: point.cpu_speed,
+        schemas: point.schemas,
+        moved: cell.moved,
         rtt_us_asked: cell
             .distances
             .equal_rtt()
@@ -354,7 +360,8 @@ pub fn baseline_of(study: &Study, cells: &[Cell], index: usize) -> Option<usize>
     let label = study.modes[cell.mode].baseline.as_ref()?;
     let row = study.modes.iter().position(|spec| spec.label == *label)?;
     let point = Point::of(study, cell);
-    let is_it = |other: &Cell| other.mode == row && Point::of(study, other).load() == point.load();
+    let is_like = |other: &Cell| (other.mode, other.moved) == (row, cell.moved);
+    let is_it = |other: &Cell| is_like(other) && Point::of(study, other).load() == point.load();
     cells.iter().position(is_it)
 }
 

@@ -22,7 +22,7 @@ pub fn is_node_bound(measurement: &Measurement) -> bool {
     let is_full = |process: &Scheduled| {
         let room_us = |cpus: u32| f64::from(cpus) * window_us;
         let room_us = process.own_cpus.map(room_us).filter(|room| *room > 0.0);
-        room_us.is_some_and(|room| process.run_us >= NODE_BOUND_SHARE * room)
+        room_us.is_some_and(|room| process.times_us().0 >= NODE_BOUND_SHARE * room)
     };
     measurement.scheduled.iter().any(is_full)
 }
@@ -95,9 +95,11 @@ fn share(measurement: &Measurement, is_in: impl Fn(&Scheduled) -> bool) -> Optio
         .scheduled
         .iter()
         .filter(|process| is_in(process));
-    let (run_us, delay_us) = some.fold((0.0, 0.0), |(run_us, delay_us), process| {
-        (run_us + process.run_us, delay_us + process.run_delay_us)
-    });
+    let add = |sum: (f64, f64), process: &Scheduled| {
+        let (run_us, delay_us) = process.times_us();
+        (sum.0 + run_us, sum.1 + delay_us)
+    };
+    let (run_us, delay_us) = some.fold((0.0, 0.0), add);
     (run_us > 0.0).then(|| delay_us / (run_us + delay_us))
 }
 
@@ -164,6 +166,18 @@ mod tests {
         assert!(!is_node_bound(&alone));
         alone.scheduled[0].own_cpus = None;
         assert!(!is_node_bound(&alone), "it has none of its own");
+    }
+
+    #[test]
+    fn who_waits_for_a_held_cpu_waits_for_nobody() {
+        let mut slowed = measured(vec![process(Role::Writer, 800_000.0, 190_000.0)]);
+        assert!(of_all(&slowed).is_some_and(|share| share > HOST_BOUND_CONTENTION));
+        slowed.scheduled[0].cpu_speed = Some(0.8);
+        assert_eq!(of_all(&slowed), Some(0.0));
+        slowed.scheduled[0].own_cpus = Some(1);
+        assert!(is_node_bound(&slowed), "it has no more than four fifths");
+        slowed.scheduled[0].cpu_speed = None;
+        assert!(!is_node_bound(&slowed));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::interval::{Noise, Risk, estimate};
 use super::rates::throughput;
 use super::summary::Per;
 pub use super::summary::{Effect, Effects, Factor};
-use super::terms;
+use super::{called, terms};
 use crate::plan::{Cell, Point};
 use crate::record::store::Record;
 use crate::record::{Header, Measurement};
@@ -35,7 +35,8 @@ fn cells_of<'r>(
     run: usize,
 ) -> impl Iterator<Item = usize> + 'r {
     let is_it = move |cell: &Cell| {
-        header.study.modes[cell.mode].label == screen.runs[run] && !cell.is_search()
+        let is_plain = !cell.is_search() && cell.moved.is_none();
+        header.study.modes[cell.mode].label == screen.runs[run] && is_plain
     };
     (0..header.cells.len()).filter(move |index| is_it(&header.cells[*index]))
 }
@@ -57,7 +58,7 @@ fn at_point(record: &Record, screen: &Screen, first: usize) -> Option<Effects> {
     Some(Effects {
         label: screen.of.clone(),
         client_site: point.client_site.clone(),
-        workload: point.workload.label(),
+        workload: point.workload.label() + &called::ground(&point),
         connections: point.connections,
         distances: point.distances.label.clone(),
         disks: point.disks.as_ref().map(|disks| disks.label.clone()),

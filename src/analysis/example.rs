@@ -3,6 +3,7 @@
 pub mod articles;
 mod disks;
 mod kept;
+mod limits;
 mod screen;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::study::{
 
 pub use disks::{anatomy_points, flush, slow_at};
 pub use kept::kept;
+pub use limits::limited;
 pub use screen::{ALONE, TOGETHER, screened};
 
 /// Whose distance a mode of the example waits for.

@@ -18,6 +18,9 @@ pub const DRIFT_SHARE: f64 = 0.10;
 /// See [`DRIFT_SHARE`].
 pub const DRIFT_US: f64 = 100.0;
 
+/// The speed of CPUs that are to be slower may stray by so much from what was asked.
+const SPEED_DRIFT: f64 = 0.02;
+
 /// A disk may answer this share of the requests that take a time of their own too late.
 const LATE_REPLIES_SHARE: f64 = 0.05;
 
@@ -104,7 +107,8 @@ fn is_host_bound(measurement: &Measurement) -> bool {
 pub fn is_driver_bound(measurement: &Measurement) -> bool {
     let window_us = measurement.window_s * 1e6;
     let busiest_us = measurement.cpu.busiest_driver_us;
-    busiest_us.is_some_and(|used_us| used_us > DRIVER_FULL_CPUS * window_us)
+    let room_us = window_us * measurement.rest_speed();
+    busiest_us.is_some_and(|used_us| used_us > DRIVER_FULL_CPUS * room_us)
 }
 
 fn are_links_starved(measurement: &Measurement) -> bool {
@@ -113,7 +117,8 @@ fn are_links_starved(measurement: &Measurement) -> bool {
 
 /// Whether the host did more than a commit now and then.
 fn is_busy(measurement: &Measurement, cpus: u32) -> bool {
-    let host_us = measurement.window_s * 1e6 * f64::from(cpus);
+    let held_us = measurement.cpu_speed.map_or(0.0, |speed| speed.held_us);
+    let host_us = measurement.window_s * 1e6 * f64::from(cpus) - held_us;
     let spin_us = measurement.cpu.links_spin_us.unwrap_or(0.0);
     let spin = if host_us > 0.0 {
         spin_us / host_us
@@ -163,6 +168,15 @@ fn has_drifted(measurement: &Measurement) -> bool {
     let mut disks = measurement.disks_got.iter();
     rtts.any(|rtt| strays(rtt.rtt_us_asked, rtt.rtt_us_before, rtt.rtt_us_after))
         || disks.any(has_flush_drifted)
+        || has_speed_drifted(measurement)
+}
+
+fn has_speed_drifted(measurement: &Measurement) -> bool {
+    let Some(speed) = measurement.cpu_speed else {
+        return false;
+    };
+    let mut pairs = speed.asked.parts().into_iter().zip(speed.got.parts());
+    pairs.any(|(asked, got)| (asked - got).abs() > SPEED_DRIFT)
 }
 
 fn is_late(disk: &DiskUse) -> bool {
@@ -198,7 +212,8 @@ pub fn count(measurements: &[&Measurement], asked: Asked) -> Vec<FlagCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CpuUsed, Degraded, Lag, RttGot, Scheduled};
+    use crate::record::{CpuUsed, Degraded, Lag, RttGot, Scheduled, SpeedGot};
+    use crate::study::CpuSpeed;
 
     const CLOSED: Asked = Asked {
         per: Per::Commit,
@@ -355,6 +370,44 @@ mod tests {
             ..disk(1_000.0, 2_500.0, 400.0)
         };
         assert!(!told(drawn));
+    }
+
+    #[test]
+    fn cpus_that_are_not_as_slow_as_asked_have_drifted() {
+        let told = |writer| {
+            let asked = CpuSpeed {
+                writer: 0.8,
+                ..CpuSpeed::default()
+            };
+            let got = CpuSpeed { writer, ..asked };
+            let speed = SpeedGot {
+                asked,
+                got,
+                held_us: 1e6,
+            };
+            flags(|m| m.cpu_speed = Some(speed))
+        };
+        assert_eq!((told(0.785), told(0.815)), (vec![], vec![]));
+        assert_eq!(told(0.775), [Flag::Drifted]);
+        assert_eq!(told(0.825), [Flag::Drifted]);
+    }
+
+    #[test]
+    fn a_driver_on_a_slower_cpu_is_bound_sooner() {
+        let used = |busiest_driver_us| {
+            flags(|m| {
+                m.window_s = 10.0;
+                m.cpu.busiest_driver_us = Some(busiest_driver_us);
+                let half = CpuSpeed::of_all(0.5);
+                m.cpu_speed = Some(SpeedGot {
+                    asked: half,
+                    got: half,
+                    held_us: 2e7,
+                });
+            })
+        };
+        assert_eq!(used(3.9e6), []);
+        assert_eq!(used(4.1e6), [Flag::DriverBound]);
     }
 
     #[test]

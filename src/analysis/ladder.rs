@@ -2,6 +2,7 @@
 //! keep up.
 
 use super::applied::LagState;
+use super::called;
 use super::summary::CellSummary;
 pub use super::summary::{Ladder, Reach, Rung};
 use crate::plan::Axis;
@@ -36,7 +37,7 @@ fn rung(cell: &CellSummary) -> Option<Rung> {
 fn with_one(cell: &CellSummary, rung: Rung) -> Ladder {
     Ladder {
         label: cell.label.clone(),
-        workload: cell.point.workload.label(),
+        workload: cell.point.workload.label() + &called::ground(&cell.point),
         connections: cell.connections,
         client_site: cell.client_site.clone(),
         distances: cell.distances.clone(),

@@ -21,10 +21,12 @@ mod knee;
 pub mod ladder;
 mod lags;
 mod latency;
+mod limits;
 pub mod promise;
 mod queueing;
 mod rates;
 pub mod sequential;
+mod speeds;
 pub mod summary;
 mod terms;
 pub mod timeline;
@@ -107,6 +109,7 @@ pub fn summarise(record: &Record) -> Summary {
             .collect(),
         endpoints: header.endpoints.clone(),
         against,
+        limits: limits::of(&cells, interval::Risk::of(study)),
         cells,
         anatomy,
         beside: None,

@@ -1,4 +1,4 @@
-//! `compare`, `run`, `report`: from a study's text to a printed report.
+//! `compare`, `run`, `limits`, `report`: from a study's text to a printed report.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -137,10 +137,10 @@ fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
-/// Runs a study by file or name, whole or in short, and prints its report.
+/// Runs a study by file or name, whole or in short, as `turn` has it, and prints its report.
 pub fn run(
     (name, is_quick): (&str, bool),
-    asked: &Asked,
+    turn: &dyn Fn(Study) -> Result<Study>,
     options: &RunOptions,
     words: &[String],
 ) -> Result<u8> {
@@ -153,7 +153,7 @@ pub fn run(
     let chosen = (name, is_quick);
     let read = || -> Result<(Study, String)> {
         let (study, text) = read_study(chosen, options, &cache, &catalogue)?;
-        Ok((study.asked(asked)?, text))
+        Ok((turn(study)?, text))
     };
     let (mut study, mut text) = read()?;
     let is_of_endpoints = study.is_of_endpoints();
@@ -214,8 +214,13 @@ pub fn run(
     Ok(code)
 }
 
-/// Runs a study of ours by its text, on servers of its own; its record stays in this folder.
-pub fn run_text(name: &str, text: &str, words: &[String]) -> Result<Record> {
+/// Runs a study of ours by its name and text, turned into another, on servers of its own; its
+/// record stays in this folder.
+pub fn run_text(
+    (name, text): (&str, &str),
+    words: &[String],
+    turn: &dyn Fn(&Study) -> Result<Study>,
+) -> Result<Record> {
     need_root("self-test")?;
     need_tun("self-test")?;
     let (cache, catalogue) = (Cache::of_user()?, Catalogue::builtin());
@@ -225,7 +230,7 @@ pub fn run_text(name: &str, text: &str, words: &[String]) -> Result<Record> {
         written::parse(text, &format!("{name}.toml"), &servers, &no_file)
     };
     fetch_missing(&read()?, &cache, &catalogue)?;
-    let study = read()?;
+    let study = turn(&read()?)?;
     let order = Order {
         plan: plan(&study),
         study_text: text.to_owned(),

@@ -5,6 +5,7 @@ mod charts;
 mod check;
 mod detached;
 mod endpoint;
+mod limits;
 mod measure;
 mod needs;
 mod power_cut;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
-use crate::study::Asked;
+use crate::study::{Asked, Study};
 use measure::{CompareOptions, RunOptions};
 
 /// What an acknowledged commit costs in every way of replicating MySQL and MariaDB.
@@ -54,6 +55,16 @@ enum Verb {
     /// Run a study: a TOML file, or a built-in one by name
     Run {
         /// File or name
+        study: String,
+        /// The study's short run: fewer rounds, modes and points
+        #[arg(long)]
+        quick: bool,
+        #[command(flatten)]
+        options: RunOptions,
+    },
+    /// Find what stops each mode of a study from committing more: move one thing after the other
+    Limits {
+        /// File or name; of closed loops only
         study: String,
         /// The study's short run: fewer rounds, modes and points
         #[arg(long)]
@@ -137,7 +148,7 @@ enum ServersAction {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Four verbs are hidden: acklab starts these parts of itself.
+    // Five verbs are hidden: acklab starts these parts of itself.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
         Some("drive") => {
@@ -147,6 +158,10 @@ pub fn run(words: &[String]) -> Result<u8> {
         Some("null-server") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::self_test::null_server::serve(stdin, stdout).map(|()| 0);
+        }
+        Some("slow-cpus") => {
+            let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+            return crate::lab::slow_cpus::serve(stdin, stdout).map(|()| 0);
         }
         Some("volume") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
@@ -176,13 +191,26 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
                 (_, true) => "compare-full",
                 _ => "compare",
             };
-            measure::run((name, false), &(*asked).into(), &options, words)
+            let asked = Asked::from(*asked);
+            let turn = |study: Study| study.asked(&asked);
+            measure::run((name, false), &turn, &options, words)
         }
         Verb::Run {
             study,
             quick,
             options,
-        } => measure::run((&study, quick), &Asked::default(), &options, words),
+        } => {
+            let turn = |study: Study| study.asked(&Asked::default());
+            measure::run((&study, quick), &turn, &options, words)
+        }
+        Verb::Limits {
+            study,
+            quick,
+            options,
+        } => {
+            let turn = |study: Study| limits::of(&study);
+            measure::run((&study, quick), &turn, &options, words)
+        }
         Verb::Studies { name: None } => studies::list(),
         Verb::Studies { name: Some(name) } => studies::show(&name),
         Verb::Report {

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Mistake, Result};
 use crate::lab::disk::{check_room, missing};
 use crate::lab::memory::Controller;
+use crate::lab::slow_cpus;
 use crate::plan::{LabPlan, labs};
 use crate::run::cpus;
 use crate::study::Study;
@@ -45,12 +46,18 @@ pub fn need_memory(study: &Study) -> Result<()> {
     }
 }
 
-/// Nodes that are to have CPUs of their own need as many.
+/// Nodes that are to have CPUs of their own need as many, and CPUs that are to be slower somebody
+/// who may hold them.
 ///
 /// # Errors
-/// A mistake with the arithmetic.
+/// A mistake with the arithmetic, or one that says who refuses.
 pub fn need_cpus(study: &Study) -> Result<()> {
-    cpus::placement(study).map(drop)
+    cpus::placement(study)?;
+    let mut speeds = study.sweeps.iter().flat_map(|sweep| &sweep.cpu_speeds);
+    match speeds.any(|speed| !speed.is_full()) {
+        true => slow_cpus::check_allowed(),
+        false => Ok(()),
+    }
 }
 
 /// A file of the user's, as text.

@@ -1,5 +1,6 @@
 //! `self-test`: what is known beforehand, measured.
 
+use super::limits;
 use super::measure::run_text;
 use super::progress::minutes_and_seconds;
 use crate::error::{Mistake, Result};
@@ -7,6 +8,7 @@ use crate::lab::sandbox::hear_requests_to_stop;
 use crate::lab::servers::Cache;
 use crate::record::self_test::Check;
 use crate::self_test::{KINDS, Kind, Parts, keep, run as run_part};
+use crate::study::Study;
 
 /// Exit code where a check did not reach its figure.
 const MISSED: u8 = 1;
@@ -20,9 +22,12 @@ pub fn run(names: &[String], is_quick: bool, words: &[String]) -> Result<u8> {
     for kind in kinds {
         let takes = minutes_and_seconds(kind.takes[usize::from(!is_quick)]);
         println!("{}: {}? (about {takes})", kind.name, kind.title);
-        let mut run_study = |name: &str, text: &str| run_text(name, text, words);
+        let as_it_is = |study: &Study| Ok(study.clone());
+        let mut run_study = |name: &str, text: &str| run_text((name, text), words, &as_it_is);
+        let mut run_limits = |name: &str, text: &str| run_text((name, text), words, &limits::of);
         let mut parts = Parts {
             run_study: &mut run_study,
+            run_limits: &mut run_limits,
         };
         let tell = &mut |check: &Check| println!("{}", line(check));
         let part = run_part(kind, is_quick, &mut parts, tell)?;

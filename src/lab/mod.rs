@@ -22,6 +22,7 @@ mod relay;
 pub mod run_folder;
 pub mod sandbox;
 pub mod servers;
+pub mod slow_cpus;
 pub mod sql;
 mod tls;
 

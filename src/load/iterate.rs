@@ -124,7 +124,8 @@ fn run(admin: &mut Conn, sql: &str) -> Result<()> {
 
 /// The ids of the rows, if there are any to be named by.
 fn fill(admin: &mut Conn, slap: &Slap, job: &Job) -> Result<Vec<u64>> {
-    let own = job.guest.as_ref().map(|_| job.database.as_str());
+    let own = job.guest.as_ref().and(job.databases.first());
+    let own = own.map(String::as_str);
     for sql in slap.reload(job.seed, own) {
         run(admin, &sql)?;
     }
@@ -145,7 +146,7 @@ fn one_iteration<I: AsFd>(
     let script = slap.script(job.seed, ids);
     let mut job = job.clone();
     if job.guest.is_none() {
-        job.database = SCHEMA.to_owned();
+        job.databases = vec![SCHEMA.to_owned()];
     }
     let begin = Instant::now();
     let mut pool = Pool::new(&job, script, Some(quota), begin)?;

@@ -19,8 +19,10 @@ pub struct Job {
     pub targets: Vec<SocketAddr>,
     pub user: String,
     pub password: Secret,
-    /// Current database of every session; mysqlslap's manner uses one of its own.
-    pub database: String,
+    /// Databases with the same tables, one at least, which are dealt out to the sessions in turn:
+    /// the current database of session `i` of driver `d` is number `i + d`, counted round and
+    /// round. mysqlslap's manner uses one of its own.
+    pub databases: Vec<String>,
     /// TLS on every connection; the server's certificate is verified for guests only.
     pub tls: bool,
     pub workload: Workload,
@@ -50,7 +52,7 @@ pub struct Job {
     /// one to that of the next: so much less is done. Above 0, below 1; with no rate and no pace.
     #[serde(default)]
     pub slowdown: Option<f64>,
-    /// The server is somebody else's: nothing outside `database` is touched, and TLS verifies.
+    /// The server is somebody else's: nothing outside `databases` is touched, and TLS verifies.
     #[serde(default)]
     pub guest: Option<Guest>,
 }
@@ -174,7 +176,7 @@ pub fn new_histogram() -> Histogram<u64> {
 pub mod tests {
     use super::*;
 
-    const JOB: &str = r#"{"targets":["127.0.0.1:3306"],"user":"u","password":"","database":"d",
+    const JOB: &str = r#"{"targets":["127.0.0.1:3306"],"user":"u","password":"","databases":["d"],
         "tls":false,"connections":2,"seed":1,"workload":{"tool":"sysbench","load":"insert",
         "tables":1,"table_size":10,"prepared":true}}"#;
 

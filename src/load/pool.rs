@@ -74,6 +74,9 @@ impl Pool {
         if job.targets.is_empty() {
             return Err(breakdown("drive load", "no server was given"));
         }
+        if job.databases.is_empty() {
+            return Err(breakdown("drive load", "no database was given"));
+        }
         let count = job.connections as usize;
         let session = |index: usize| {
             let stream = u64::from(job.driver) << 32 | index as u64;
@@ -81,7 +84,8 @@ impl Pool {
                 draws: Draws::new(job.seed, stream),
                 position: 0,
             };
-            Session::new(job.targets[index % job.targets.len()], source, limit)
+            let target = job.targets[index % job.targets.len()];
+            Session::new((target, database_of(job, index)), source, limit)
         };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.tried(|| "make an epoll instance".to_owned())?;
@@ -417,6 +421,11 @@ impl Pool {
     }
 }
 
+/// Index of a session's database. Drivers side by side do not all begin with the first.
+fn database_of(job: &Job, session: usize) -> usize {
+    (session + job.driver as usize) % job.databases.len()
+}
+
 /// mysqlslap speaks what its build has as default, which is its server's as well. What a user
 /// wrote is UTF-8.
 fn charset(workload: &Workload) -> Charset {
@@ -431,14 +440,15 @@ fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<S
     let stream = u64::from(job.driver) << 32 | ARRIVALS_STREAM;
     let arrivals = |rate_per_s| Arrivals::new(rate_per_s, Draws::new(job.seed, stream));
     let tls = job.tls.then(|| Tls::of(job.guest.as_ref()));
+    let account = |database: &String| Account {
+        user: job.user.clone(),
+        password: job.password.clone(),
+        database: database.clone(),
+        tls: job.tls,
+        charset: charset(&job.workload),
+    };
     Ok(Shared {
-        account: Account {
-            user: job.user.clone(),
-            password: job.password.clone(),
-            database: job.database.clone(),
-            tls: job.tls,
-            charset: charset(&job.workload),
-        },
+        accounts: job.databases.iter().map(account).collect(),
         tls: tls.transpose()?,
         script,
         tally,

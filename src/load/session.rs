@@ -22,7 +22,8 @@ const UNSUPPORTED_PREPARED: u16 = 1295;
 
 /// What all sessions of a driver share.
 pub struct Shared {
-    pub account: Account,
+    /// One for each database.
+    pub accounts: Vec<Account>,
     pub tls: Option<Tls>,
     pub script: Script,
     pub tally: Tally,
@@ -84,6 +85,8 @@ struct Prepared {
 /// One session. It outlives its connections.
 pub struct Session {
     target: SocketAddr,
+    /// Index into the accounts: whose database is its current one.
+    account: usize,
     stream: Option<Stream>,
     state: State,
     answer: Answer,
@@ -119,10 +122,15 @@ fn lost(message: &str) -> Stop {
 
 impl Session {
     /// A session that is not connected yet.
-    pub fn new(target: SocketAddr, source: SessionState, left: Option<u64>) -> Self {
+    pub fn new(
+        (target, account): (SocketAddr, usize),
+        source: SessionState,
+        left: Option<u64>,
+    ) -> Self {
         let now = Instant::now();
         Session {
             target,
+            account,
             stream: None,
             state: State::Closed,
             answer: Answer::new(false),
@@ -287,7 +295,7 @@ impl Session {
             let Some(packet) = frames.next(&mut bytes) else {
                 return Ok(());
             };
-            let step = login.packet(&shared.account, packet);
+            let step = login.packet(&shared.accounts[self.account], packet);
             self.login_step(shared, step)?;
         }
     }

@@ -6,8 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
+use nix::unistd::{SysconfVar, sysconf};
+
 use crate::error::{Result, Tried};
 use crate::record::Host;
+
+/// Ticks in a second on nearly every Linux (proc(5)).
+const USUAL_TICKS_PER_S: f64 = 100.0;
 
 /// CPU time of the whole host since it started, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,6 +33,22 @@ impl HostCpu {
         self.busy += later.busy.saturating_sub(earlier.busy);
         self.stolen += later.stolen.saturating_sub(earlier.stolen);
         self.total += later.total.saturating_sub(earlier.total);
+    }
+
+    /// As if so much had neither been used nor been there to be used: CPU time that was held so
+    /// that CPUs are slower.
+    pub fn without(&self, held_us: f64) -> HostCpu {
+        let told = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+        let ticks_per_s = told.map_or(USUAL_TICKS_PER_S, |ticks| ticks as f64);
+        self.less((held_us / 1e6 * ticks_per_s).round() as u64)
+    }
+
+    fn less(&self, ticks: u64) -> HostCpu {
+        HostCpu {
+            busy: self.busy.saturating_sub(ticks),
+            stolen: self.stolen,
+            total: self.total.saturating_sub(ticks),
+        }
     }
 
     /// First line: user nice system idle iowait irq softirq steal (proc(5)).
@@ -114,5 +135,18 @@ mod tests {
         let (busy, stolen) = after.shares_since(&before);
         assert!((busy - 0.5).abs() < 1e-9, "{busy}");
         assert!((stolen - 0.1).abs() < 1e-9, "{stolen}");
+    }
+
+    #[test]
+    fn what_was_held_counts_neither_as_busy_nor_as_there() {
+        let before = HostCpu::parse("cpu  100 0 100 800 0 0 0 0 0 0\n");
+        // Of 100 ticks 50 were held and 10 used.
+        let after = HostCpu::parse("cpu  160 0 100 840 0 0 0 0 0 0\n");
+        let (busy, _) = after.less(50).shares_since(&before);
+        assert!((busy - 0.2).abs() < 1e-9, "{busy}");
+        assert_eq!(after.without(0.0), after);
+        assert!(after.without(1e6).busy < after.busy);
+        // More than was counted: ticks are coarse.
+        assert_eq!(after.less(70).shares_since(&before).0, 0.0);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::knee::{Offered, Part, Seek};
-use crate::study::{Apply, Disks, Distances, Study, Workload};
+use crate::study::{Apply, CpuSpeed, Disks, Distances, Moved, Study, Workload};
 
 /// One point to measure. Cells of a study are numbered from 0 in the order of its table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct Cell {
     #[serde(default)]
     pub disks: Option<Disks>,
     pub client_site: String,
+    /// What it has otherwise than the last cell before it that is not moved. It is no axis: that it
+    /// differs is seen on those that there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
     /// The measured window, where it is not the study's.
     #[serde(default)]
     pub measure: Option<Duration>,
@@ -42,6 +46,16 @@ pub struct Cell {
     /// When replicas apply what it commits.
     #[serde(default)]
     pub apply: Apply,
+    /// How fast the lab's CPUs are while it is measured.
+    #[serde(default, skip_serializing_if = "CpuSpeed::is_full")]
+    pub cpu_speed: CpuSpeed,
+    /// Over so many schemas with the same tables its connections are dealt out; none said is one.
+    #[serde(default = "one")]
+    pub schemas: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Cell {

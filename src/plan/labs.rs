@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::study::mode::Family;
-use crate::study::{Images, ModeSpec, Study, Variables};
+use crate::study::{Images, ModeSpec, Study, Sweep, Variables};
 
 /// Servers that stay up for the whole study and serve one or more modes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,17 @@ impl LabPlan {
         let images = study.images.clone()?;
         let bytes = self.image_bytes.unwrap_or(images.bytes);
         Some(Images { bytes, ..images })
+    }
+
+    /// How many schemas the cells of its modes ask for at most.
+    pub fn schemas(&self, study: &Study) -> u32 {
+        let is_measured = |sweep: &&Sweep| {
+            let mut modes = self.modes.iter();
+            modes.any(|&mode| sweep.has_mode(&study.modes[mode].label))
+        };
+        let sweeps = study.sweeps.iter().filter(is_measured);
+        let asked = sweeps.flat_map(|sweep| &sweep.schemas);
+        asked.copied().max().unwrap_or(1)
     }
 }
 

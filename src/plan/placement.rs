@@ -1,11 +1,12 @@
 //! Which CPUs each node gets, and which are left for links, disks and drivers. Pure: the host's
 //! CPUs are the caller's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::study::CpuSpeed;
 use crate::study::cpus::Cpus;
 
 /// CPUs of a node where nobody says how many.
@@ -35,6 +36,29 @@ pub enum Placement {
         nodes: Vec<Vec<u32>>,
         rest: Vec<u32>,
     },
+}
+
+/// A part of a lab that runs on CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Writer,
+    Replicas,
+    /// Links, disks, drivers and fronts.
+    Rest,
+}
+
+impl Whose {
+    /// In the order of [`Placement::parts`].
+    const ALL: [Whose; 3] = [Whose::Writer, Whose::Replicas, Whose::Rest];
+
+    /// As studies write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Whose::Writer => "writer",
+            Whose::Replicas => "replicas",
+            Whose::Rest => "rest",
+        }
+    }
 }
 
 /// A host has fewer CPUs than were asked for.
@@ -142,6 +166,48 @@ impl Placement {
             Placement::Own { nodes, .. } => nodes.get(i).map_or(&[], Vec::as_slice),
             Placement::Shared => &[],
         }
+    }
+
+    /// The CPUs of the writer, of the replicas, and of everybody else, of `all` that the run may
+    /// use. Parts may share them.
+    pub fn parts(&self, all: &[u32]) -> [Vec<u32>; 3] {
+        let Placement::Own { nodes, rest } = self else {
+            return [all.to_vec(), all.to_vec(), all.to_vec()];
+        };
+        let writer = nodes.first().unwrap_or(rest).clone();
+        let replicas: Vec<u32> = nodes.iter().skip(1).flatten().copied().collect();
+        let replicas = match replicas.is_empty() {
+            true => rest.clone(),
+            false => replicas,
+        };
+        [writer, replicas, rest.clone()]
+    }
+
+    /// Two parts that share CPUs and are to be of different speeds; `None` if there are none such.
+    /// Without replicas nothing is said of theirs.
+    pub fn at_odds(&self, all: &[u32], speed: CpuSpeed, has_replicas: bool) -> Option<[Whose; 2]> {
+        let (parts, speeds) = (self.parts(all), speed.parts());
+        let is_there = |part: usize| has_replicas || part != 1;
+        let are_at_odds = |&(one, other): &(usize, usize)| {
+            is_there(one)
+                && is_there(other)
+                && speeds[one] != speeds[other]
+                && parts[one].iter().any(|cpu| parts[other].contains(cpu))
+        };
+        let found = [(0, 2), (0, 1), (1, 2)].into_iter().find(are_at_odds);
+        found.map(|(one, other)| [Whose::ALL[one], Whose::ALL[other]])
+    }
+
+    /// The CPUs that are to be slower than the host gives them, each with its speed.
+    pub fn slowed(&self, all: &[u32], speed: CpuSpeed) -> BTreeMap<u32, f64> {
+        let (parts, speeds) = (self.parts(all), speed.parts());
+        let mut found = BTreeMap::new();
+        // Where there are no replicas, nobody has asked for their speed: the rest's counts.
+        for part in [1, 2, 0] {
+            found.extend(parts[part].iter().map(|cpu| (*cpu, speeds[part])));
+        }
+        found.retain(|_, speed| *speed < 1.0);
+        found
     }
 
     /// A whole sentence for the reader of a record.
@@ -269,6 +335,65 @@ mod tests {
         );
         assert!(told(Cpus::Writer).starts_with("CPUs are shared: the writer has CPU 0"));
         assert!(told(Cpus::Shared).contains("the same 8."));
+    }
+
+    fn speed(writer: f64, replicas: f64, rest: f64) -> CpuSpeed {
+        CpuSpeed {
+            writer,
+            replicas,
+            rest,
+        }
+    }
+
+    #[test]
+    fn each_part_has_its_cpus_and_may_share_them() {
+        let parts = |cpus, asked| {
+            let placement = place(&host(1, cpus, 1), 3, asked).unwrap();
+            placement.parts(&Vec::from_iter(0..cpus))
+        };
+        assert_eq!(parts(2, Cpus::Shared), [[0, 1], [0, 1], [0, 1]]);
+        assert_eq!(parts(2, Cpus::Writer), [[0], [1], [1]]);
+        let own: [Vec<u32>; 3] = [vec![0, 1], vec![2, 3, 4, 5], vec![6, 7]];
+        assert_eq!(parts(8, Cpus::Auto), own);
+    }
+
+    #[test]
+    fn parts_that_share_cpus_are_equally_fast() {
+        let all = [0, 1];
+        let odds = |asked, speed, has_replicas| {
+            let placement = place(&host(1, 2, 1), 3, asked).unwrap();
+            placement.at_odds(&all, speed, has_replicas)
+        };
+        let slow_writer = speed(0.5, 1.0, 1.0);
+        let found = odds(Cpus::Shared, slow_writer, true);
+        assert_eq!(found, Some([Whose::Writer, Whose::Rest]));
+        assert_eq!(odds(Cpus::Shared, CpuSpeed::of_all(0.5), true), None);
+        assert_eq!(odds(Cpus::Writer, slow_writer, true), None);
+        let slow_rest = speed(1.0, 1.0, 0.5);
+        let found = odds(Cpus::Writer, slow_rest, true);
+        assert_eq!(found, Some([Whose::Replicas, Whose::Rest]));
+        assert_eq!(odds(Cpus::Writer, slow_rest, false), None, "there are none");
+        assert_eq!(odds(Cpus::Writer, speed(1.0, 0.5, 0.5), true), None);
+    }
+
+    #[test]
+    fn the_cpus_of_slower_parts_are_slowed_and_no_others() {
+        let slowed = |cpus, asked, speed| -> Vec<(u32, f64)> {
+            let placement = place(&host(1, cpus, 1), 3, asked).unwrap();
+            let all = Vec::from_iter(0..cpus);
+            placement.slowed(&all, speed).into_iter().collect()
+        };
+        assert_eq!(slowed(2, Cpus::Shared, CpuSpeed::default()), []);
+        let all = slowed(2, Cpus::Shared, CpuSpeed::of_all(0.8));
+        assert_eq!(all, [(0, 0.8), (1, 0.8)]);
+        let writer = slowed(2, Cpus::Writer, speed(0.5, 1.0, 1.0));
+        assert_eq!(writer, [(0, 0.5)]);
+        let replicas = slowed(8, Cpus::Auto, speed(1.0, 0.9, 1.0));
+        assert_eq!(replicas, [(2, 0.9), (3, 0.9), (4, 0.9), (5, 0.9)]);
+        // A single server has no replicas whose speed could be asked for.
+        let alone = place(&host(1, 2, 1), 1, Cpus::Writer).unwrap();
+        let rest = alone.slowed(&[0, 1], speed(1.0, 1.0, 0.5));
+        assert_eq!(rest, [(1, 0.5)].into());
     }
 
     proptest! {

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::knee::Seek;
 use crate::study::{
-    Apply, Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables, Workload,
+    Apply, CpuSpeed, Disk, Disks, Distances, EndpointSpec, Front, Mode, ModeSpec, Study, Variables,
+    Workload,
 };
 
 /// One thing that points can differ in.
@@ -44,6 +45,8 @@ pub enum Axis {
     Window,
     WatchAfter,
     Apply,
+    CpuSpeed,
+    Schemas,
 }
 
 impl Axis {
@@ -66,7 +69,7 @@ impl Axis {
     ];
 
     /// All that belong to a sweep.
-    pub const OF_LOAD: [Axis; 11] = [
+    pub const OF_LOAD: [Axis; 13] = [
         Axis::Workload,
         Axis::Connections,
         Axis::Rate,
@@ -78,6 +81,8 @@ impl Axis {
         Axis::Window,
         Axis::WatchAfter,
         Axis::Apply,
+        Axis::CpuSpeed,
+        Axis::Schemas,
     ];
 
     /// Every axis.
@@ -124,6 +129,10 @@ pub struct Point {
     pub watch_after: Option<Duration>,
     /// When replicas apply what is committed.
     pub apply: Apply,
+    /// How fast the lab's CPUs are.
+    pub cpu_speed: CpuSpeed,
+    /// Over so many schemas with the same tables connections are dealt out.
+    pub schemas: u32,
 }
 
 /// A point's value on one axis, to be compared with another point's on the same axis.
@@ -144,6 +153,7 @@ pub enum Value<'p> {
     Share(Option<f64>),
     Span(Option<Duration>),
     Seek(Option<Seek>),
+    CpuSpeed(CpuSpeed),
 }
 
 /// Distances without what tables call them.
@@ -181,6 +191,8 @@ impl Point {
             window: cell.window(study),
             watch_after: cell.watch_after,
             apply: cell.apply,
+            cpu_speed: cell.cpu_speed,
+            schemas: cell.schemas.max(1),
             ..Point::of_mode(cell.mode, spec, study.has_tls(spec))
         }
     }
@@ -237,6 +249,8 @@ impl Point {
             Axis::Window => Value::Span(Some(self.window)),
             Axis::WatchAfter => Value::Span(self.watch_after),
             Axis::Apply => Value::Name(self.apply.word()),
+            Axis::CpuSpeed => Value::CpuSpeed(self.cpu_speed),
+            Axis::Schemas => Value::Count(self.schemas.into()),
         }
     }
 
@@ -326,6 +340,8 @@ mod tests {
             window: Duration::from_secs(9),
             watch_after: Some(Duration::from_secs(1)),
             apply: Apply::After,
+            cpu_speed: CpuSpeed::of_all(0.8),
+            schemas: 2,
         }
     }
 

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use super::time::APPLYING;
 use super::*;
+use crate::study::moving::{self, CpuParts};
 use crate::study::{
-    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, Workload, builtin,
-    written,
+    Delay, Disk, Distances, Front, FrontAt, ModeSpec, Proxy, SysbenchLoad, Thing, Workload,
+    builtin, written,
 };
 
 const FRONT: Front = Front {
@@ -30,7 +31,7 @@ fn built_in_studies_keep_their_time() {
         ("compare-full", 42.0),
         ("anatomy", 43.0),
         ("group-commit", 39.0),
-        ("gmo-innodb-cluster-2022", 33.0),
+        ("gmo-innodb-cluster-2022", 38.0),
         ("clouds-2015", 24.0),
     ] {
         let minutes = minutes(&built_in(name));
@@ -124,6 +125,145 @@ fn a_sweep_whose_replicas_apply_after_the_load_has_cells_and_time_of_its_own() {
     assert_eq!(of(&plain[0]).differs_in(&of(&rested[0])), [Axis::Apply]);
     let longer = cell_time(&study, &rested[0]) - cell_time(&study, &plain[0]);
     assert_eq!(longer, (study.warmup + study.measure) * APPLYING);
+}
+
+/// What a thing that is moved changes.
+fn axes(thing: Thing) -> &'static [Axis] {
+    match thing {
+        Thing::Distance | Thing::LinkRate => &[Axis::Distances],
+        Thing::Read | Thing::Write | Thing::Flush | Thing::Iops | Thing::Bandwidth => {
+            &[Axis::Disks]
+        }
+        Thing::WriterCpu | Thing::ReplicasCpu | Thing::RestCpu | Thing::SharedCpu => {
+            &[Axis::CpuSpeed]
+        }
+        Thing::Appliers => &[Axis::Row, Axis::Appliers],
+        Thing::Schemas => &[Axis::Schemas],
+        Thing::Connections => &[Axis::Connections],
+        Thing::Pace => &[Axis::Pace],
+    }
+}
+
+#[test]
+fn what_is_moved_follows_its_own_point_and_differs_in_nothing_else() {
+    let mut study = written::sample(
+        r#"
+network = { rate = "1Gbit/s" }
+disk = { read = "1ms", write = "1ms", flush = "1ms", iops = 3000, bandwidth = "150MB/s" }
+[[mode]]
+server = "mysql"
+mode = "single"
+[[mode]]
+server = "mysql"
+mode = "group"
+[[sweep]]
+workload = "update_index"
+connections = [1, 2]
+pace = "10ms"
+rtt = ["2ms", "2.5ms"]
+"#,
+    );
+    // Asked for twice, and measured once, with all that is moved from it.
+    study.sweeps.push(Sweep {
+        connections: vec![2],
+        ..study.sweeps[0].clone()
+    });
+    let asked = plan(&study).cells;
+    for parts in [CpuParts::Shared, CpuParts::Writer, CpuParts::All] {
+        let whole = moving::limits(&study, parts).unwrap();
+        let cells = plan(&whole).cells;
+        let points: Vec<Point> = cells.iter().map(|cell| Point::of(&whole, cell)).collect();
+        let (mut base, mut met) = (0, BTreeSet::new());
+        for (index, cell) in cells.iter().enumerate() {
+            let Some(moved) = cell.moved else {
+                base = index;
+                continue;
+            };
+            met.insert(moved.thing);
+            let found = points[base].differs_in(&points[index]);
+            assert_eq!(found, axes(moved.thing), "{}", cell.id);
+            let word = moved.thing.word();
+            assert!(cell.id.ends_with(&format!("/moved-{word}")), "{}", cell.id);
+        }
+        let cpus = match parts {
+            CpuParts::Shared => 1,
+            CpuParts::Writer => 2,
+            CpuParts::All => 3,
+        };
+        assert_eq!(met.len(), Thing::ALL.len() - 4 + cpus, "{met:?}");
+        // One distance moved is another's own: they are two cells all the same.
+        let kept = cells.iter().filter(|cell| cell.moved.is_none());
+        let kept: Vec<&str> = kept.map(|cell| &cell.id[..]).collect();
+        assert_eq!(kept.len(), asked.len());
+        assert!(asked.iter().all(|cell| kept.contains(&&cell.id[..])));
+        let ids: BTreeSet<&str> = cells.iter().map(|cell| &cell.id[..]).collect();
+        assert_eq!(ids.len(), cells.len());
+    }
+}
+
+#[test]
+fn slower_cpus_and_further_schemas_have_cells_of_their_own() {
+    let mut study = built_in("compare-quick");
+    study.sweeps.truncate(1);
+    let plain = plan(&study).cells;
+    let some = CpuSpeed {
+        writer: 0.8,
+        ..CpuSpeed::default()
+    };
+    study.sweeps[0].cpu_speeds = vec![CpuSpeed::default(), CpuSpeed::of_all(0.5), some];
+    study.sweeps[0].schemas = vec![1, 2];
+    let cells = plan(&study).cells;
+    assert_eq!(cells.len(), 3 * 2 * plain.len());
+    let of_first = |id: &str| {
+        let whole = format!("{}{id}", plain[0].id);
+        let found = cells.iter().find(|cell| cell.id == whole);
+        Point::of(&study, found.expect(&whole))
+    };
+    let base = of_first("");
+    assert_eq!(base, Point::of(&study, &plain[0]));
+    for (id, differs) in [
+        ("/2-schemas", vec![Axis::Schemas]),
+        ("/cpus50", vec![Axis::CpuSpeed]),
+        ("/cpus80-100-100", vec![Axis::CpuSpeed]),
+        ("/cpus50/2-schemas", vec![Axis::CpuSpeed, Axis::Schemas]),
+    ] {
+        assert_eq!(base.differs_in(&of_first(id)), differs, "{id}");
+    }
+}
+
+#[test]
+fn a_lab_has_as_many_schemas_as_its_modes_are_measured_with_and_takes_their_time() {
+    let text = "[[mode]]\nserver = \"mysql\"\nmode = \"async\"\n\
+                [[mode]]\nserver = \"mariadb\"\nmode = \"async\"\n\
+                [[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n\
+                [[sweep]]\nworkload = \"insert\"\nrtt = \"1ms\"\n\
+                schemas = [2, 4]\nmodes = \"mariadb async\"\n";
+    let study = written::sample(text);
+    let of_labs = labs(&study);
+    let schemas: Vec<u32> = of_labs.iter().map(|lab| lab.schemas(&study)).collect();
+    assert_eq!(schemas, [1, 4]);
+    let mut fewer = study.clone();
+    fewer.sweeps[1].schemas = vec![2];
+    assert_eq!(forming(&study) - forming(&fewer), Duration::from_secs(2));
+}
+
+#[test]
+fn slower_replicas_take_longer_to_catch_up() {
+    let study = built_in("compare-full");
+    let cells = plan(&study).cells;
+    let many = cells.iter().find(|cell| {
+        study.modes[cell.mode].label == "mysql async"
+            && cell.connections == 64
+            && cell.pace.is_none()
+    });
+    let full = many.expect("64 connections");
+    let half = Cell {
+        cpu_speed: CpuSpeed::of_all(0.5),
+        ..full.clone()
+    };
+    // A load of 1.3 s, and 1.1 times the root of 64 as long.
+    let longer = cell_time(&study, &half) - cell_time(&study, full);
+    assert!((longer.as_secs_f64() - 11.44).abs() < 1e-6, "{longer:?}");
 }
 
 #[test]

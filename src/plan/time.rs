@@ -39,6 +39,8 @@ pub const SETTLE_STEP: Duration = Duration::from_millis(100);
 pub const SETTLE_STEPS: u32 = 8;
 /// What it takes to form a lab, whatever its size: joining, schema and rows.
 const LAB_FORMING: Duration = Duration::from_secs(2);
+/// What each further schema adds to it.
+const SCHEMA_LOADING: Duration = Duration::from_secs(1);
 /// What each node adds: copying its data directory, starting, recovery.
 const NODE_STARTING: Duration = Duration::from_secs(2);
 /// The longest look at idle servers,
@@ -85,7 +87,8 @@ pub fn forming(study: &Study) -> Duration {
     let idle = idle_watch(study);
     let of_lab = |lab: &LabPlan| {
         let looks = started(lab).min(1) * (1 + lab.variants(study).count() as u32);
-        LAB_FORMING + idle * looks + (NODE_STARTING + on_disk) * started(lab)
+        let loading = SCHEMA_LOADING * (lab.schemas(study) - 1);
+        LAB_FORMING + loading + idle * looks + (NODE_STARTING + on_disk) * started(lab)
     };
     labs(study).iter().map(of_lab).sum()
 }
@@ -240,7 +243,7 @@ fn started(lab: &LabPlan) -> u32 {
 /// Heartbeats that wait in vain, and catching up.
 fn backlog(study: &Study, cell: &Cell) -> Duration {
     if cell.apply == Apply::After {
-        return load_time(study, cell) * APPLYING;
+        return on_replicas(cell, load_time(study, cell) * APPLYING);
     }
     let mode = &study.modes[cell.mode].mode;
     if cell.connections <= 1 || mode.has_one_server() {
@@ -253,5 +256,13 @@ fn backlog(study: &Study, cell: &Cell) -> Duration {
         return BACKLOG;
     }
     let share = CATCHING_UP * f64::from(cell.connections).sqrt();
-    BACKLOG.max(load_time(study, cell).mul_f64(share))
+    BACKLOG.max(on_replicas(cell, load_time(study, cell).mul_f64(share)))
+}
+
+/// What takes a replica so long at full speed takes longer on slower CPUs.
+fn on_replicas(cell: &Cell, span: Duration) -> Duration {
+    match cell.cpu_speed.is_full() {
+        true => span,
+        false => span.div_f64(cell.cpu_speed.replicas),
+    }
 }

@@ -13,7 +13,7 @@ pub enum Flag {
     /// A load driver took most of a core: it, not the servers, may be what was measured.
     DriverBound,
     /// A round-trip time or a flush time got before and after differ, or differ from what was
-    /// asked.
+    /// asked; or CPUs were not as slow as asked.
     Drifted,
     /// A semi-synchronous source went on asynchronously.
     Downgraded,

@@ -22,7 +22,7 @@ pub use self::lag::{AppliedAlone, CATCH_UP_LIMIT_S, LAG_LIMIT_S, Lag};
 pub use self::scheduled::{Role, Scheduled};
 use self::server_errors::ServerErrors;
 use crate::plan::Cell;
-use crate::study::{Study, Variables};
+use crate::study::{CpuSpeed, Study, Variables};
 
 /// Everything a record tells about its run as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -193,6 +193,9 @@ pub struct Measurement {
     /// looked at, or from a kernel that does not count it.
     #[serde(default)]
     pub scheduled: Vec<Scheduled>,
+    /// How fast CPUs were, where they were to be slower than the host gives them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_speed: Option<SpeedGot>,
     /// Traffic in the window, one entry per link and direction that carried anything.
     pub links: Vec<LinkTraffic>,
     /// Packets that left the switch later than `late_bound_us` after their due time, and all.
@@ -210,7 +213,8 @@ pub struct Measurement {
     pub status: BTreeMap<String, Counters>,
     /// Where commit time went as far as the server tells: what → µs per commit on the writer.
     pub commit_time_us: BTreeMap<String, f64>,
-    /// Share of the host's CPU time that was busy in the window, 0 to 1, and stolen.
+    /// Share of the host's CPU time that was busy in the window, 0 to 1, and stolen. What was held
+    /// so that CPUs are slower counts neither as busy nor as the host's.
     pub host_busy: f64,
     pub host_stolen: f64,
     /// mysqlslap's manner only: one entry per iteration.
@@ -253,6 +257,21 @@ impl Measurement {
             made.rtts_us.extend(after.rtts_us);
         }
     }
+
+    /// How fast the CPUs of links, disks and drivers were, as a share of what the host gives.
+    pub fn rest_speed(&self) -> f64 {
+        self.cpu_speed.map_or(1.0, |speed| speed.got.rest)
+    }
+}
+
+/// Speeds of CPUs that a cell asks to be slower, asked and got in the window: the share of the time
+/// of each part's CPUs that was left to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpeedGot {
+    pub asked: CpuSpeed,
+    pub got: CpuSpeed,
+    /// CPU time that was held for it, over all CPUs: in no other account.
+    pub held_us: f64,
 }
 
 /// One second of a cell's timeline.

@@ -30,7 +30,9 @@ impl Measurement {
             latency_us_p99: quantile(0.99),
             failed_share: of_due(self.failed_due),
             backlog_share: of_due(self.backlog),
-            driver_cpus: driver_us / 1e6 / self.window_s.max(f64::MIN_POSITIVE),
+            driver_cpus: driver_us
+                / 1e6
+                / (self.window_s * self.rest_speed()).max(f64::MIN_POSITIVE),
             took,
         }
     }
@@ -40,7 +42,8 @@ impl Measurement {
 mod tests {
     use super::*;
     use crate::plan::knee::Verdict;
-    use crate::record::CpuUsed;
+    use crate::record::{CpuUsed, SpeedGot};
+    use crate::study::CpuSpeed;
 
     /// A hundred transactions of 1 ms and two that had not ended after 60 ms, in 2 s.
     fn measured() -> Measurement {
@@ -76,6 +79,12 @@ mod tests {
         let mut several = measured();
         (several.cpu.client_us, several.cpu.busiest_driver_us) = (4.8e6, Some(1.2e6));
         assert_eq!(several.outcome(Duration::ZERO).driver_cpus, 0.6);
+        // Of a CPU that is half as fast it takes all that there is.
+        several.cpu_speed = Some(SpeedGot {
+            got: CpuSpeed::of_all(0.5),
+            ..SpeedGot::default()
+        });
+        assert_eq!(several.outcome(Duration::ZERO).driver_cpus, 1.2);
     }
 
     #[test]

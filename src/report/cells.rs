@@ -9,7 +9,7 @@ use super::figure::{Figure, Part, Place, Title};
 use super::group::grouped;
 use super::numbers::{count, or_nothing, time};
 use super::page::{Block, Column, Table};
-use super::{activity, asides, label};
+use super::{activity, asides, ground, label};
 use crate::analysis::Summary;
 use crate::analysis::interval::median;
 use crate::analysis::summary::CellSummary;
@@ -31,7 +31,9 @@ struct Group<'a> {
 /// All groups with a measured cell.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
     let figures = figures(summary);
-    let groups = grouped(&summary.cells, |cell| cell.point.load());
+    // What is moved to find limits has a table of its own.
+    let cells = summary.cells.iter().filter(|cell| cell.moved.is_none());
+    let groups = grouped(cells, |cell| cell.point.load());
     let group = |cells| Group {
         summary,
         figures: &figures,
@@ -75,13 +77,14 @@ impl Group<'_> {
             false => format!("{least} to {most} rounds"),
         };
         format!(
-            "{}, {}{}, {}{}{}; {rounds}{}",
+            "{}, {}{}, {}{}{}{}; {rounds}{}",
             label::workload(self.summary, &cell.point),
             label::connections(cell.connections),
             self.pace(),
             label::client(self.summary, &cell.client_site),
             self.distances(),
             self.disks(),
+            self.speed_got(),
             self.window()
         )
     }
@@ -117,6 +120,12 @@ impl Group<'_> {
         let floor = self.typical(|cell| cell.flush_us_floor);
         let disks = label::disks(Some(disks));
         format!("{disks} (flush got {got}, floor {floor})")
+    }
+
+    /// Of the first cell that has it: all were asked for the same.
+    fn speed_got(&self) -> String {
+        let told = self.cells.iter().find(|cell| cell.cpu_speed_got.is_some());
+        told.map(|cell| ground::speed_got(cell)).unwrap_or_default()
     }
 
     /// Asked and got.

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use super::entry::{Absent, Entry, Mark, Quantity, Style};
 use super::figure::{Figure, Figures, Part, Title, count, estimate, number, words};
 use super::numbers::Unit::{self, Bytes, Dollars, Number, Ratio, Seconds, Share, Time, Trips};
-use super::{contention, label};
+use super::{contention, ground, label};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
 use crate::analysis::summary::{
@@ -37,6 +37,8 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
         (any(|cell| cell.applied_after), applied_alone()),
+        (any(|cell| cell.schemas > 1), ground::schemas()),
+        (any(|cell| !cell.cpu_speed.is_full()), ground::speeds()),
         (any(|cell| cell.pace_us.is_some()), paced()),
         (any(|cell| cell.cpu_us_per_commit.front.is_some()), front()),
         (any(|cell| cell.contention.is_some()), contention::figures()),

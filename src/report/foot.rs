@@ -80,6 +80,7 @@ fn reading(summary: &Summary) -> Vec<String> {
                     \"Or it is\": effects that no run tells from this one.";
         lines.push(line.to_owned());
     }
+    lines.extend(of_limits(summary));
     lines.extend(of_contention(summary));
     lines.extend(of_disks(summary));
     lines.extend(of_some_cells(summary));
@@ -103,8 +104,8 @@ fn until(summary: &Summary) -> Option<String> {
 
 /// Between which sizes of a difference the rows can tell.
 fn smallest_shown(summary: &Summary) -> Option<String> {
-    let cells = summary.cells.iter();
-    let told = cells.filter(|cell| cell.pace_us.is_none() && !cell.is_ratio_shared);
+    let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
+    let told = plain.filter(|cell| cell.pace_us.is_none() && !cell.is_ratio_shared);
     let mut told: Vec<(f64, &str)> = told
         .filter_map(|cell| Some((cell.smallest_shown?, &cell.label[..])))
         .collect();
@@ -123,6 +124,16 @@ fn smallest_shown(summary: &Summary) -> Option<String> {
         "Smallest difference from the baseline's throughput that four of five such runs would \
          show, by row: {range}."
     ))
+}
+
+/// What only a record tells in which one thing after the other was moved.
+fn of_limits(summary: &Summary) -> Option<String> {
+    let line = "Moved: times a quarter longer, capacities and CPU a fifth less, each in cells of \
+                their own in the same rounds. Elasticity: by what power throughput follows; 1: it \
+                alone decides, 0: it does not matter. All times and capacities come to 1, or to \
+                little more where several share the time. Below them is how the load is laid out, \
+                which is in no sum.";
+    (!summary.limits.is_empty()).then(|| line.to_owned())
 }
 
 /// What only a record tells in which it was looked at.
@@ -161,7 +172,15 @@ fn of_some_cells(summary: &Summary) -> Vec<String> {
     let waits_shared = cells.any(|cell| cell.commit_time_us.contains_key(SEMISYNC_WAIT));
     let mut cells = summary.cells.iter();
     let is_paced = cells.any(|cell| cell.pace_us.is_some());
+    let mut cells = summary.cells.iter();
+    let is_slowed = cells.any(|cell| !cell.cpu_speed.is_full());
     let lines = [
+        (
+            is_slowed,
+            "CPUs at so many %: a process of acklab's own holds each for the rest of its time, so \
+             that it is slower for everybody there; got: in the window. More than 2 % off what was \
+             asked is drifted.",
+        ),
         (
             is_paced,
             "Paced: a connection begins its next transaction so long after the end of its last \

@@ -197,7 +197,8 @@ fn by_value(values: &BTreeMap<String, Vec<String>>) -> String {
 fn by_setting(summary: &Summary, name: &str) -> BTreeMap<String, Vec<String>> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let has_it = |cell: &&CellSummary| name != APPLIERS || !cell.point.mode.has_one_server();
-    for cell in summary.cells.iter().filter(has_it) {
+    let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
+    for cell in plain.filter(has_it) {
         let of_study = if summary.tls { "on" } else { "off" };
         let value = match name {
             TLS => Some(cell.settings.get("tls").map_or(of_study, String::as_str)),

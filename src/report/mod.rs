@@ -15,10 +15,12 @@ mod entry;
 mod figure;
 mod foot;
 mod format;
+mod ground;
 mod group;
 mod head;
 mod knees;
 mod label;
+mod limits;
 pub mod numbers;
 mod page;
 pub mod trial;
@@ -44,6 +46,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     // Right below the title.
     let at = blocks.len().min(1);
     blocks.splice(at..at, against::blocks(summary));
+    blocks.extend(limits::blocks(summary));
     blocks.extend(knees::blocks(summary));
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));

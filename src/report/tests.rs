@@ -1,10 +1,10 @@
 use super::*;
 use crate::analysis::beside::put_beside;
-use crate::analysis::example::{Example, kept, screened, unequal};
+use crate::analysis::example::{Example, kept, limited, screened, unequal};
 use crate::analysis::summarise;
 use crate::record::store::{Record, Store};
-use crate::record::{AppliedAlone, Flag, counter};
-use crate::study::{Apply, Mode, SysbenchLoad, Workload};
+use crate::record::{AppliedAlone, Flag, SpeedGot, counter};
+use crate::study::{Apply, CpuSpeed, Mode, SysbenchLoad, Workload};
 
 fn example() -> Summary {
     summarise(&Example::default().record())
@@ -326,6 +326,7 @@ fn every_key_of_the_json_is_documented() {
         kept("group-commit"),
         with_figures,
         screened(8),
+        limited(),
         kept("group-replication-2017"),
     ] {
         let json = serde_json::to_value(summarise(&record)).unwrap();
@@ -447,6 +448,41 @@ fn what_replicas_apply_alone_is_told_where_they_rested_and_only_there() {
         "applied_alone_cpu_us",
     ] {
         assert!(json.contains(key), "no {key} in {json}");
+        assert!(RECORD_DOC.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
+#[test]
+fn slower_cpus_and_further_schemas_are_told_where_they_were_and_only_there() {
+    let plain = render(&example(), Format::Csv);
+    assert!(!plain.contains("schemas") && !plain.contains("cpu_speed"));
+    let mut record = Example::default().record();
+    let asked = CpuSpeed::of_all(0.8);
+    for cell in &mut record.header.cells {
+        (cell.cpu_speed, cell.schemas) = (asked, 2);
+    }
+    for measurement in &mut record.measurements {
+        measurement.cpu_speed = Some(SpeedGot {
+            asked,
+            got: CpuSpeed::of_all(0.791),
+            held_us: 1e6,
+        });
+    }
+    let summary = summarise(&record);
+    let text = render(&summary, Format::Text);
+    check_width(&text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    for said in ["in 2 schemas, CPUs at 80%", "got CPUs at 79.1%"] {
+        assert!(words.contains(said), "no {said} in {text}");
+    }
+    let csv = render(&summary, Format::Csv);
+    for title in ["schemas", "cpu_speed_writer", "cpu_speed_got_rest"] {
+        assert!(csv.contains(title), "no {title} in {csv}");
+    }
+    let json = render(&summary, Format::Json);
+    for key in ["cpu_speed", "cpu_speed_got", "schemas"] {
+        assert!(json.contains(&format!("\"{key}\"")), "no {key} in {json}");
         assert!(RECORD_DOC.contains(&format!("`{key}`")), "{key}");
     }
 }

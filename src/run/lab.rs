@@ -7,6 +7,7 @@ use std::path::Path;
 use super::events::{Events, TrialStep};
 use super::order::Order;
 use super::rig::Rig;
+use super::slowed::Slowed;
 use super::target::Target;
 use super::window::{Accounts, NodeStatus, Reading, read_status};
 use super::{activity, disks, fault, header};
@@ -36,6 +37,8 @@ pub struct Labs<'s> {
     /// The drivers at work, or last at work.
     drivers: Range<usize>,
     copies: Option<disks::CopiesWatch>,
+    /// While CPUs are slower than this host gives them.
+    slowed: Option<Slowed>,
 }
 
 impl<'s> Labs<'s> {
@@ -54,6 +57,7 @@ impl<'s> Labs<'s> {
             run_folder,
             drivers: 0..0,
             copies: None,
+            slowed: None,
         })
     }
 
@@ -144,8 +148,7 @@ impl Target for Labs<'_> {
     }
 
     fn renew_tables(&mut self, cell: &Cell) -> Result<()> {
-        let (workload, seed) = (&cell.workload, self.study.seed);
-        self.rig.renew_tables(cell.mode, workload, seed)
+        self.rig.renew_tables(cell, self.study.seed)
     }
 
     /// Where clients write to all nodes, the first may be behind another, too.
@@ -187,6 +190,17 @@ impl Target for Labs<'_> {
         into.cpu.idle_watched_s = idle.first().map(|idle| idle.span_s);
         self.copies = disks::CopiesWatch::begin(self.rig.lab(cell.mode))?;
         Ok(())
+    }
+
+    fn slow_cpus(&mut self, cell: &Cell) -> Result<()> {
+        // No CPU is held twice, whatever became of the last cell.
+        self.slowed = None;
+        self.slowed = self.rig.slow(cell.cpu_speed)?;
+        Ok(())
+    }
+
+    fn free_cpus(&mut self) {
+        self.slowed = None;
     }
 
     fn hold_appliers(&mut self, cell: &Cell) -> Result<()> {
@@ -235,17 +249,22 @@ impl Target for Labs<'_> {
     }
 
     fn accounts(&mut self, cell: &Cell) -> Result<Accounts> {
+        let held = self.slowed.as_mut().map(Slowed::held).transpose()?;
         let rig = &mut self.rig;
         rig.fronts.check_alive(cell)?;
         let front = rig.fronts.pid(cell);
         let lab = rig.lab_at(rig.lab_index(cell.mode));
-        Accounts::now(lab, &rig.network, &rig.drivers, front)
+        let accounts = Accounts::now(lab, &rig.network, &rig.drivers, front)?;
+        Ok(accounts.with_held(held.unwrap_or_default()))
     }
 
     fn used(&mut self, cell: &Cell, from: &Reading, to: &Reading, into: &mut Measurement) {
         let replicas = self.replicas(cell);
         let lab = self.rig.lab(cell.mode);
         from.accounts.until(&to.accounts, lab, replicas, into);
+        if let Some(slowed) = &self.slowed {
+            slowed.tell(&from.accounts.held_until(&to.accounts), into);
+        }
         from.status_until(to, lab.nodes[0].name(), into);
     }
 

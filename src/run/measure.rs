@@ -34,10 +34,13 @@ pub fn measure<T: Target>(
         },
     };
     measuring.prepare()?;
+    measuring.target.next()?.slow_cpus(cell)?;
     let driven = match cell.workload {
         Workload::Mysqlslap { .. } => measuring.iterate(),
         _ => measuring.drive(),
     };
+    // However it went: no CPU may be left slower.
+    measuring.target.free_cpus();
     // Where something has died, its own last words tell more than those of whoever missed it.
     measuring.target.check_alive(cell)?;
     driven?;

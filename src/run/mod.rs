@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! target: labs, endpoints  ──>  tables loaded  ──>  turn by turn, as the schedule asks:
-//!     enter the mode · set the distances · start its front · disks · probe · warm up · measure ·
-//!     lag · catch up · watch after · probe  ──>  one measurement in the record
+//!     enter the mode · set the distances · start its front · disks · probe · slow CPUs · warm up ·
+//!     measure · lag · catch up · watch after · probe  ──>  one measurement in the record
 //! ```
 //!
 //! [`study_run`] has the loop, [`measure`] the steps of one measurement, [`target`] what a target
@@ -23,7 +23,9 @@ mod lab;
 mod measure;
 mod order;
 mod rig;
+mod schemas;
 mod settled;
+mod slowed;
 mod study_run;
 mod target;
 mod window;

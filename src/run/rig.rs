@@ -11,24 +11,30 @@ use super::activity::Look;
 use super::cpus;
 use super::events::{Event, Events};
 use super::fronts::{self, Fronts};
+use super::schemas;
+use super::slowed::Slowed;
 use crate::error::{Result, breakdown};
 use crate::lab::affinity;
 use crate::lab::netns::Place;
 use crate::lab::network::{Network, Wanted};
 use crate::lab::node::{PORT, pause};
-use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
+use crate::lab::servers::datadir::{PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue, Program, datadir};
 use crate::lab::{Lab, LabSpec};
 use crate::load::{Driver, Job, setup_statements};
 use crate::plan::{Cell, LabPlan, Placement, labs};
 use crate::record::Activity;
-use crate::study::{Distances, ModeSpec, Study, SysbenchLoad, Variables, Workload, nodes};
+use crate::study::{
+    CpuSpeed, Distances, ModeSpec, Study, SysbenchLoad, Variables, Workload, nodes,
+};
 
 /// Running labs, network and drivers.
 pub struct Rig {
     labs: Vec<Lab>,
     plans: Vec<LabPlan>,
     pub placement: Placement,
+    /// All that the run may use.
+    cpus: Vec<u32>,
     /// One in each site, in the order of the sites.
     pub drivers: Vec<Driver>,
     pub fronts: Fronts,
@@ -53,6 +59,7 @@ impl Rig {
         let plans = labs(study);
         let programs = programs(&plans, catalogue, cache, events)?;
         let placement = cpus::placement(study)?;
+        let cpus = affinity::allowed()?;
         if let Placement::Own { rest, .. } = &placement {
             // Links, disks, drivers and fronts inherit it.
             affinity::keep_to(rest)?;
@@ -96,6 +103,7 @@ impl Rig {
             labs: formed,
             plans,
             placement,
+            cpus,
             sites: study.sites.clone(),
             idle: BTreeMap::new(),
             unique_next: BTreeMap::new(),
@@ -151,15 +159,23 @@ impl Rig {
         Ok(())
     }
 
-    /// Creates and fills the tables of the study's workloads, in each lab those that it is to have.
+    /// Creates and fills the tables of the study's workloads, in each lab those that it is to have,
+    /// in all its schemas.
     pub fn load_tables(&mut self, study: &Study) -> Result<()> {
         let workloads = distinct_tables(study);
         for (lab, plan) in self.labs.iter_mut().zip(&self.plans) {
+            let schemas = schemas::names(plan.schemas(study));
+            schemas::make(lab, &schemas)?;
             for workload in workloads.iter().filter(|one| has_tables(study, plan, one)) {
-                load(lab, workload, study.seed)?;
+                load(lab, workload, &schemas, study.seed)?;
             }
         }
         Ok(())
+    }
+
+    /// Has CPUs be slower, for as long as what is returned lives; `None` at full speed.
+    pub fn slow(&self, speed: CpuSpeed) -> Result<Option<Slowed>> {
+        Slowed::begin(&self.placement, &self.cpus, speed)
     }
 
     /// Switches a lab to a mode and its variables at these distances.
@@ -170,10 +186,11 @@ impl Rig {
         lab.enter(spec)
     }
 
-    /// Fills a workload's tables anew where running it uses them up.
-    pub fn renew_tables(&mut self, mode: usize, workload: &Workload, seed: u64) -> Result<()> {
-        match uses_up_tables(workload) {
-            true => load(self.lab(mode), workload, seed),
+    /// Fills the tables of a cell's workload anew where running it uses them up.
+    pub fn renew_tables(&mut self, cell: &Cell, seed: u64) -> Result<()> {
+        let schemas = schemas::names(cell.schemas);
+        match uses_up_tables(&cell.workload) {
+            true => load(self.lab(cell.mode), &cell.workload, &schemas, seed),
             false => Ok(()),
         }
     }
@@ -227,7 +244,7 @@ impl Rig {
             targets,
             user: USER.into(),
             password: PASSWORD.into(),
-            database: DATABASE.into(),
+            databases: schemas::names(cell.schemas),
             tls: study.has_tls(spec),
             workload: cell.workload.clone(),
             connections,
@@ -320,11 +337,13 @@ fn has_tables(study: &Study, plan: &LabPlan, workload: &Workload) -> bool {
     !matches!(workload, Workload::Custom { .. }) || all[from..].iter().any(is_measured)
 }
 
-fn load(lab: &mut Lab, workload: &Workload, seed: u64) -> Result<()> {
+fn load(lab: &mut Lab, workload: &Workload, schemas: &[String], seed: u64) -> Result<()> {
     let writer = &mut lab.nodes[0];
-    writer.run(&format!("USE {DATABASE}"))?;
-    for statement in setup_statements(workload, seed) {
-        writer.run(&statement)?;
+    for schema in schemas {
+        writer.run(&format!("USE {schema}"))?;
+        for statement in setup_statements(workload, seed) {
+            writer.run(&statement)?;
+        }
     }
     Ok(())
 }

@@ -63,6 +63,14 @@ pub trait Target {
         Ok(())
     }
 
+    /// Makes CPUs as slow as the cell asks, until they are freed.
+    fn slow_cpus(&mut self, _cell: &Cell) -> Result<()> {
+        Ok(())
+    }
+
+    /// All CPUs are as fast again as the host gives them.
+    fn free_cpus(&mut self) {}
+
     /// Has the cell's replicas apply nothing until they are told to; they go on receiving.
     fn hold_appliers(&mut self, _cell: &Cell) -> Result<()> {
         Ok(())

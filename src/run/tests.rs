@@ -222,6 +222,54 @@ fn appliers_are_started_again_however_the_measurement_ended() {
     assert!(held > steps.len(), "{held}");
 }
 
+/// One on slower CPUs.
+fn slowed() -> Study {
+    written::sample(&format!("{SMALL}cpu_speed = 0.5\n"))
+}
+
+#[test]
+fn cpus_are_slower_from_before_the_load_until_replicas_have_caught_up() {
+    let ran = run(&slowed(), Script::default());
+    ran.outcome.as_ref().unwrap();
+    let steps = between(&ran.target.steps(), "begin watch", "set distances");
+    let expected = [
+        "begin watch",
+        "slow CPUs",
+        "start load 1c round 1",
+        "wait 1s",
+        "status",
+        "mark",
+        "accounts",
+        "wait 2s",
+        "mark",
+        "accounts",
+        "status",
+        "lag",
+        "stop load",
+        "catch up",
+        "free CPUs",
+        "check alive",
+        "end watch",
+        "probe again",
+    ];
+    assert_eq!(steps, expected);
+}
+
+/// Whatever goes wrong, and at whichever step: no CPU is left slower.
+#[test]
+fn cpus_are_freed_however_the_measurement_ended() {
+    let steps = run(&slowed(), Script::default()).target.steps();
+    for (at, step) in steps.iter().enumerate() {
+        for trouble in [Trouble::CtrlC(at), Trouble::Breakdown(at)] {
+            let ran = run(&slowed(), troubled(trouble));
+            assert!(!ran.target.0.borrow().are_cpus_slow, "{step}");
+            let begun = ran.taken("slow CPUs");
+            // One that could not begin has nothing to end.
+            assert!(begun.abs_diff(ran.taken("free CPUs")) <= 1);
+        }
+    }
+}
+
 #[test]
 fn each_iteration_of_mysqlslap_has_its_reload_before_it() {
     let own = "[workload.w]\ntool = \"mysqlslap\"\nload = \"write\"\niterations = 2\n\

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::lab::Lab;
 use crate::lab::link::{PairCounters, SwitchCounters};
 use crate::lab::network::Network;
+use crate::lab::slow_cpus::{self, Held};
 use crate::load::Driver;
 use crate::observe::cpu::process_cpu_us;
 use crate::observe::host::HostCpu;
@@ -62,6 +63,8 @@ pub struct Accounts {
     switch: SwitchCounters,
     host: HostCpu,
     disks: DiskCounters,
+    /// Of CPUs that are slower than the host gives them: not the lab's.
+    held: Vec<Held>,
 }
 
 /// The threads of each process, by its role and node.
@@ -92,7 +95,18 @@ impl Accounts {
             switch: network.counters()?,
             host: HostCpu::now(),
             disks: disks::counters(lab)?,
+            held: vec![],
         })
+    }
+
+    /// With what was held of CPUs up to this moment.
+    pub fn with_held(self, held: Vec<Held>) -> Accounts {
+        Accounts { held, ..self }
+    }
+
+    /// What was held of each CPU until `end`.
+    pub fn held_until(&self, end: &Accounts) -> Vec<Held> {
+        slow_cpus::between(&self.held, &end.held)
     }
 
     /// Of a driver on the host's own network.
@@ -125,6 +139,10 @@ impl Accounts {
         for (node, counters) in &mut self.disks {
             counters.add(&to.disks[node].since(&from.disks[node]));
         }
+        let meanwhile = from.held_until(to);
+        for (held, left_out) in self.held.iter_mut().zip(&meanwhile) {
+            held.add(left_out);
+        }
     }
 
     /// Writes what was used on this side until `end` into a measurement.
@@ -139,7 +157,8 @@ impl Accounts {
             ..CpuUsed::default()
         };
         into.scheduled = self.scheduled_until(end);
-        (into.host_busy, into.host_stolen) = end.host.shares_since(&self.host);
+        let held_us = self.held_until(end).iter().map(|cpu| cpu.held_us).sum();
+        (into.host_busy, into.host_stolen) = end.host.without(held_us).shares_since(&self.host);
     }
 
     /// What came of each process until `end`; none where the kernel does not tell.
@@ -153,6 +172,7 @@ impl Accounts {
                 run_delay_us: spent.delay_ns as f64 / 1e3,
                 threads_ended: spent.ended,
                 own_cpus: None,
+                cpu_speed: None,
             })
         };
         let all: Vec<Scheduled> = end.threads.iter().filter_map(of_process).collect();

@@ -8,6 +8,7 @@ mod chance;
 mod driver;
 mod kept;
 mod knee;
+mod limits;
 pub mod null_server;
 mod open_loop;
 mod probe;
@@ -34,7 +35,7 @@ pub struct Kind {
 }
 
 /// All parts, in the order in which they run.
-pub const KINDS: [Kind; 5] = [
+pub const KINDS: [Kind; 6] = [
     Kind {
         name: "driver",
         title: "does the driver measure what a server takes",
@@ -64,6 +65,12 @@ pub const KINDS: [Kind; 5] = [
         title: "is a slowdown of known size found, and told as large as it is",
         takes: [Duration::from_secs(90), Duration::from_secs(1_650)],
         run: slowdown::run,
+    },
+    Kind {
+        name: "limits",
+        title: "is the first limit of a study named where it is known",
+        takes: [Duration::from_secs(110), Duration::from_secs(1_400)],
+        run: limits::run,
     },
 ];
 

@@ -25,6 +25,8 @@ pub type Telling<'t> = dyn FnMut(&Check) + 't;
 pub struct Parts<'p> {
     /// Runs a study by its name and text on real servers.
     pub run_study: &'p mut dyn FnMut(&str, &str) -> Result<Record>,
+    /// The same of the study that finds its limits.
+    pub run_limits: &'p mut dyn FnMut(&str, &str) -> Result<Record>,
 }
 
 const TRIED: &str = "serve nothing";
@@ -162,7 +164,7 @@ fn job(load: &Load, at: &Told) -> Job {
         targets: vec![address(at)],
         user: "acklab".to_owned(),
         password: "".into(),
-        database: "acklab".to_owned(),
+        databases: vec!["acklab".to_owned()],
         tls: false,
         workload: Workload::Sysbench {
             load: SysbenchLoad::UpdateIndex,

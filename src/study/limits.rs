@@ -66,6 +66,14 @@ pub const CPUS: Range<u64> = Range::new(1, 64);
 pub const MEMORY_BYTES: Range<u64> = Range::new(32_000_000, 1_000_000_000_000);
 /// Parallel applier threads.
 pub const APPLIERS: Range<u64> = Range::new(1, 256);
+/// Speed of a CPU that is slowed, as a share of what the host gives. A slower one would be left to
+/// others for less time than it takes to wake them.
+pub const CPU_SPEED: Range<f64> = Range {
+    low: 0.05,
+    high: 1.0,
+};
+/// Schemas with the same tables, over which a load is spread.
+pub const SCHEMAS: Range<u64> = Range::new(1, 8);
 /// Client connections.
 pub const CONNECTIONS: Range<u64> = Range::new(1, 10_000);
 /// Transactions offered each second.
@@ -101,6 +109,8 @@ pub const SCREEN_RESOLUTION: Range<u64> = Range::new(3, 5);
 pub const PRICE_USD_PER_HOUR_MAX: f64 = 1_000_000.0;
 /// Cells of a study.
 pub const CELLS: usize = 10_000;
+/// Cells of a study that finds what limits another, of which each point has a dozen.
+pub const CELLS_OF_LIMITS: usize = 2_000;
 /// Windows of a whole study, laid end to end.
 pub const STUDY: Duration = Duration::from_secs(7 * 24 * 3_600);
 

@@ -14,6 +14,8 @@ pub mod fault;
 pub mod front;
 pub mod limits;
 pub mod mode;
+pub mod moved;
+pub mod moving;
 pub mod network;
 pub mod nodes;
 pub mod overrides;
@@ -37,12 +39,13 @@ pub use endpoint::EndpointSpec;
 use fault::{Fault, Leaves};
 pub use front::{Front, FrontAt, Proxy};
 pub use mode::{Ack, Consistency, Mode, ModeSpec, Variables, Varied, WaitPoint, WhenShort};
+pub use moved::{Moved, Thing};
 pub use network::{Distances, Network};
 pub use overrides::Overrides;
 pub use quick::Quick;
 pub use screen::Screen;
 pub use slug::slug;
-pub use sweep::{Apply, Knee, Sweep};
+pub use sweep::{Apply, CpuSpeed, Knee, Sweep};
 pub use workload::{Arrival, MysqlslapLoad, Statement, SysbenchLoad, Workload};
 
 /// A study as meant.

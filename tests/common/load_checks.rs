@@ -75,7 +75,7 @@ impl Server {
             targets: vec![self.address],
             user: self.user.clone(),
             password: self.password.clone().into(),
-            database: DATABASE.to_owned(),
+            databases: vec![DATABASE.to_owned()],
             tls: false,
             workload: workload.clone(),
             connections,
@@ -456,7 +456,7 @@ pub fn refusals_name_their_reason(server: &Server) {
     let workload = sysbench(SysbenchLoad::PointSelect, true);
     server.prepared_for(&workload);
     let mut job = server.job(&workload, 2);
-    job.database = "acklab_no_such_database".to_owned();
+    job.databases = vec!["acklab_no_such_database".to_owned()];
     let error = driver().start(&job).expect_err("no database").to_string();
     assert!(error.contains("1049"), "{error}");
 

@@ -2,11 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use acklab::record::Role;
+use acklab::lab::affinity;
+use acklab::lab::slow_cpus::{SlowCpu, SlowCpus, between};
 use acklab::record::store::Record;
+use acklab::record::{Measurement, Role};
+use nix::time::{ClockId, clock_gettime};
+use serde_json::Value;
 
+use crate::common::program;
 use crate::ground::{Ground, on_ground};
 use crate::kills::{ENDLESS, Victim, kill_at, start_study, wait_for_record};
 use crate::report::{check_cell, check_no_errors, number};
@@ -47,10 +53,14 @@ fn allowed(ground: &Ground) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
+fn need_two_cpus() {
+    let cpus = affinity::allowed().expect("CPUs").len();
+    assert!(cpus > 1, "this test needs two CPUs");
+}
+
 #[test]
 fn lab_writer_has_a_cpu_for_itself_and_the_others_share_the_rest() {
-    let cpus = acklab::lab::affinity::allowed().expect("CPUs").len();
-    assert!(cpus > 1, "this test needs two CPUs");
+    need_two_cpus();
     on_ground("cpus: the writer alone", |ground| {
         let mut child = start_study(ground, &study("\"writer\""), "r.acklab", ENDLESS);
         wait_for_record(ground, &mut child, "r.acklab");
@@ -107,5 +117,134 @@ fn lab_contention_of_each_role_is_in_the_report() {
                 "{run_us} {account_us}"
             );
         }
+    });
+}
+
+/// The share of a CPU's time that a thread gets which does not rest.
+fn share_of(cpu: u32) -> f64 {
+    let burn = move || {
+        affinity::keep_to(&[cpu]).expect("a CPU");
+        let used_s = || {
+            let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock");
+            used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9
+        };
+        let (begun, from_s) = (Instant::now(), used_s());
+        while begun.elapsed() < Duration::from_millis(500) {
+            std::hint::spin_loop();
+        }
+        (used_s() - from_s) / begun.elapsed().as_secs_f64()
+    };
+    std::thread::spawn(burn).join().expect("a thread")
+}
+
+/// Processes that hold CPUs.
+fn holders() -> usize {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let is_one = |words: &String| words.split('\0').nth(1) == Some("slow-cpus");
+    let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(is_one).count()
+}
+
+#[test]
+fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
+    on_ground("cpus: held", |_| {
+        let cpu = *affinity::allowed().expect("CPUs").last().expect("a CPU");
+        let full = share_of(cpu);
+        let mut command = Command::new(program());
+        command.arg("slow-cpus");
+        let half = SlowCpu { cpu, speed: 0.5 };
+        let mut slow = SlowCpus::start(command, &[half]).expect("a holder");
+        assert_eq!(holders(), 1);
+        let from = slow.held().expect("an account");
+        let left = share_of(cpu);
+        let to = slow.held().expect("an account");
+        drop(slow);
+        assert_eq!(holders(), 0);
+        let spent = between(&from, &to);
+        let [held] = &spent[..] else {
+            panic!("one CPU: {to:?}");
+        };
+        // Others may be at work on this machine: they take from what is left, not from the holds.
+        assert!((held.speed() - 0.5).abs() < 0.05, "{held:?}");
+        assert!(left < 0.6 && left < 0.75 * full, "{left} of {full}");
+        let again = share_of(cpu);
+        assert!(again > 1.3 * left, "{again} after {left}");
+    });
+}
+
+/// What the writer does takes CPU, and what it says little: else links and driver are the limit.
+const SLOWER: &str = r#"
+rounds = 3
+warmup = "0.3s"
+measure = "1s"
+cpus = "writer"
+[workload.hashes]
+tool = "custom"
+[[workload.hashes.transaction]]
+name = "hash"
+statement = ["SELECT BENCHMARK(2000, SHA2('acklab', 512))"]
+[[mode]]
+server = "mariadb"
+mode = "single"
+[[sweep]]
+workload = "hashes"
+connections = 8
+rtt = "0.25ms"
+cpu_speed = [1, { writer = 0.5 }]
+"#;
+
+/// Transactions in a second.
+fn rate(measurement: &Measurement) -> f64 {
+    (measurement.commits + measurement.unchanged) as f64 / measurement.window_s
+}
+
+/// A measurement at full speed that comes right after a slower one is none of it.
+fn check_full_speed_is_back(ground: &Ground, full_per_s: f64) {
+    let record = Record::open(&ground.work.join("r.acklab")).expect("a record");
+    let mut measured: Vec<&Measurement> = record.measurements.iter().collect();
+    measured.sort_by_key(|measurement| measurement.started_unix_ms);
+    let is_back = |pair: &&[&Measurement]| pair[0].cpu_speed.is_some();
+    let after = measured.windows(2).filter(is_back).map(|pair| pair[1]);
+    let after: Vec<&Measurement> = after.filter(|one| one.cpu_speed.is_none()).collect();
+    assert!(!after.is_empty());
+    for measurement in after {
+        let share = rate(measurement) / full_per_s;
+        assert!(share > 0.8, "{share} of {full_per_s}/s");
+        let mut processes = measurement.scheduled.iter();
+        assert!(processes.all(|process| process.cpu_speed.is_none()));
+    }
+}
+
+#[test]
+fn lab_slower_cpus_slow_the_writer() {
+    need_two_cpus();
+    on_ground("cpus: a slower writer", |ground| {
+        let report = report_of(ground, SLOWER, &[]);
+        assert_eq!(report.cells().len(), 2);
+        report.cells().iter().for_each(check_no_errors);
+        let is_full = |cell: &Value| cell["cpu_speed"].is_null();
+        let full = report.cell("at full speed", is_full);
+        let slow = report.cell("of a slower writer", |cell| !is_full(cell));
+        let per_s = |cell: &Value| number(&cell["throughput_per_s"]["median"]);
+        let share = per_s(slow) / per_s(full);
+        assert!((0.35..0.8).contains(&share), "{share}");
+        let got = |part: &str| number(&slow["cpu_speed_got"][part]);
+        assert!((got("writer") - 0.5).abs() < 0.05, "{slow}");
+        assert_eq!((got("replicas"), got("rest")), (1.0, 1.0), "{slow}");
+        assert!(full["cpu_speed_got"].is_null(), "{full}");
+        check_full_speed_is_back(ground, per_s(full));
+        assert_eq!(holders(), 0);
+    });
+}
+
+#[test]
+fn lab_parts_that_share_cpus_cannot_be_of_different_speeds() {
+    on_ground("cpus: at odds", |ground| {
+        let text = SLOWER.replace("cpus = \"writer\"", "cpus = \"shared\"");
+        let file = ground.file("study.toml", &text);
+        let ended = ground.run(&["run", file, "--record", "r.acklab"]);
+        ended.fails(2, &["cpu_speed", "writer and rest share CPUs here"]);
+        assert!(!ground.work.join("r.acklab").exists());
+        ground.nothing_left();
     });
 }

@@ -63,7 +63,9 @@ impl<'a> Group<'a> {
     /// Of the record's measurements those of cells at points like the first; `points` are those of
     /// all its cells.
     pub fn of(record: &'a Record, points: &'a [Point], first: &Point) -> Group<'a> {
-        let is_member = |m: &&Measurement| is_alike(first, &points[m.cell]);
+        let cells = &record.header.cells;
+        let is_moved = |m: &&Measurement| cells[m.cell].moved.is_some();
+        let is_member = |m: &&Measurement| is_alike(first, &points[m.cell]) && !is_moved(m);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_member).collect();
         let sites = &record.header.study.sites;
         // Of a cell that is measured several times in a round the first is paired with the others.

@@ -177,6 +177,7 @@ fn own<'p>(point: &'p Point, axis: &str) -> Option<Own<'p>> {
         "nodes" => Amount(Some(point.nodes.into())),
         "appliers" => Amount(Some(point.appliers.into())),
         "connections" => Amount(Some(point.connections.into())),
+        "schemas" => Amount(Some(point.schemas.into())),
         "window" => Amount(Some(point.window.as_nanos())),
         "rtt" => Amount(rtt_ns(point)),
         "link_rate" => Amount(distances.rate_bits_per_s.map(u128::from)),

@@ -5,13 +5,15 @@ use crate::plan::Axis;
 use crate::study::Apply;
 
 /// Axes of a load that tell cells of one workload apart.
-pub const TELLING: [Axis; 6] = [
+pub const TELLING: [Axis; 8] = [
     Axis::Connections,
     Axis::Distances,
     Axis::Disks,
     Axis::ClientSite,
     Axis::Window,
     Axis::Apply,
+    Axis::CpuSpeed,
+    Axis::Schemas,
 ];
 
 /// `1 connection`, `2.15 ms`, `client at b`; nothing for axes that tables have no word for.
@@ -27,6 +29,10 @@ fn on_axis(cell: &CellSummary, axis: Axis) -> Option<String> {
             Apply::Meanwhile => "applied meanwhile".to_owned(),
             Apply::After => "applied after the load".to_owned(),
         }),
+        Axis::CpuSpeed if cell.point.cpu_speed.is_full() => Some("CPUs at 100%".to_owned()),
+        Axis::CpuSpeed => Some(cell.point.cpu_speed.words()),
+        Axis::Schemas if cell.point.schemas <= 1 => Some("1 schema".to_owned()),
+        Axis::Schemas => Some(format!("{} schemas", cell.point.schemas)),
         _ => None,
     }
 }

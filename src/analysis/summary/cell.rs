@@ -12,6 +12,7 @@ use super::lag::{LagState, LagSummary};
 use crate::plan::Point;
 use crate::record::Flag;
 use crate::record::server_errors::ServerErrors;
+use crate::study::{CpuSpeed, Moved};
 
 /// What a figure "per commit" is divided by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -58,6 +59,19 @@ pub struct CellSummary {
     /// Whether replicas' appliers rest under load, to apply after it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub applied_after: bool,
+    /// How fast the CPUs of each part were to be, and were, as shares of what the host gives:
+    /// medians over rounds; absent where all were as the host gives them.
+    #[serde(skip_serializing_if = "CpuSpeed::is_full")]
+    pub cpu_speed: CpuSpeed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_speed_got: Option<CpuSpeed>,
+    /// Over so many schemas with the same tables the load is spread; absent for one.
+    #[serde(skip_serializing_if = "is_at_most_one")]
+    pub schemas: u32,
+    /// What it has otherwise than the last cell before it that is not moved; absent where it is
+    /// not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
     /// Between sites; absent where the pairs of sites were asked to differ.
     pub rtt_us_asked: Option<f64>,
     pub rtt_us_got: Option<f64>,
@@ -199,6 +213,10 @@ pub struct CellSummary {
     pub point: Point,
     /// What each round came to, of all figures that have an interval, and of latency.
     pub by_round: ByRound,
+}
+
+fn is_at_most_one(count: &u32) -> bool {
+    *count <= 1
 }
 
 /// A cell's main figures over all its measurements, those included whose links were late.

@@ -13,6 +13,7 @@ mod estimate;
 mod knee;
 mod ladder;
 mod lag;
+mod limits;
 pub mod series;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub use estimate::{Estimate, Value};
 pub use knee::{Knee, KneeEnd, KneeRate, RoundKnee};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
+pub use limits::{CpuUser, FirstLimit, Limits, MovedThing, SettingUnit};
 pub use series::{ModeSeries, Promise, Reason, SeriesSummary};
 
 pub use crate::plan::{Axis, Point, Rest};
@@ -108,6 +110,9 @@ pub struct Summary {
     /// Up to which rate each mode keeps a limit of latency; absent where none was searched for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub knees: Vec<Knee>,
+    /// What stops each mode from committing more; absent where nothing was moved to find it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limits>,
     /// What was left of acknowledged commits when servers were ended, after the last round.
     pub series: Vec<ModeSeries>,
     /// The article whose question the study asks again, and its claims.

@@ -11,6 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 /// switch goes before the disks: it serves all nodes, and what it does for one packet is shorter.
 pub const SWITCH_PRIORITY: libc::c_int = 20;
 pub const DISK_PRIORITY: libc::c_int = 10;
+/// What holds a CPU to make it slower goes before all of them: they are to be slower, too.
+pub const SLOW_CPUS_PRIORITY: libc::c_int = 30;
 
 /// Nanoseconds of the monotonic clock.
 pub fn now_ns() -> u64 {
@@ -20,6 +22,11 @@ pub fn now_ns() -> u64 {
 /// CPU time of this process.
 pub fn cpu_ns() -> u64 {
     clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread.
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
 fn clock_ns(clock: ClockId) -> u64 {
@@ -58,6 +65,20 @@ pub fn set_realtime(priority: Option<libc::c_int>) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority };
     // SAFETY: the parameters outlive the call; 0 means the calling thread.
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
+}
+
+/// Whether a thread of this process may have that real-time priority. The calling one tries, and
+/// has its own class again afterwards.
+pub fn try_realtime(priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: no pointers are involved; 0 means the calling thread.
+    let class = unsafe { libc::sched_getscheduler(0) };
+    if matches!(class, libc::SCHED_FIFO | libc::SCHED_RR) {
+        return Ok(());
+    }
+    set_realtime(Some(priority))?;
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters outlive the call.
+    check(unsafe { libc::sched_setscheduler(0, class, &raw const parameters) })
 }
 
 fn check(returned: libc::c_int) -> io::Result<()> {

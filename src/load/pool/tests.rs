@@ -119,7 +119,7 @@ fn job(target: SocketAddr, connections: u32) -> Job {
         targets: vec![target],
         user: "u".into(),
         password: "".into(),
-        database: "d".into(),
+        databases: vec!["d".into()],
         tls: false,
         workload,
         connections,
@@ -218,4 +218,35 @@ fn who_comes_back_to_a_lost_connection_rests_on() {
         assert!(pool.sessions[0].rests_until() >= begin + HOUR);
         assert_eq!((seen.statements(), pool.mark().commits), (1, answered));
     }
+}
+
+#[test]
+fn databases_are_dealt_out_in_turn_and_drivers_begin_one_after_another() {
+    let dealt = |driver: u32, count: usize| -> Vec<usize> {
+        let job = Job {
+            driver,
+            databases: vec!["d".into(); count],
+            ..job(SocketAddr::from(([127, 0, 0, 1], 1)), 4)
+        };
+        (0..4).map(|session| database_of(&job, session)).collect()
+    };
+    assert_eq!(dealt(0, 1), [0, 0, 0, 0]);
+    assert_eq!(dealt(0, 3), [0, 1, 2, 0]);
+    assert_eq!(dealt(1, 2), [1, 0, 1, 0]);
+}
+
+#[test]
+fn a_load_without_a_database_is_told() {
+    let job = Job {
+        databases: vec![],
+        ..job(SocketAddr::from(([127, 0, 0, 1], 1)), 1)
+    };
+    let unique = UniqueNumbers {
+        from: 0,
+        driver: 0,
+        drivers: 1,
+    };
+    let script = script(&job.workload, unique).unwrap();
+    let told = Pool::new(&job, script, None, Instant::now()).err();
+    assert!(told.is_some_and(|error| error.to_string().contains("no database")));
 }

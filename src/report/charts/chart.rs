@@ -15,7 +15,8 @@ pub struct Chart {
 
 /// Measured cells in groups that differ in their mode and in these axes alone.
 pub fn groups<'s>(summary: &'s Summary, within: &[Axis]) -> Vec<Vec<&'s CellSummary>> {
-    let measured = summary.cells.iter().filter(|cell| cell.rounds > 0);
+    let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
+    let measured = plain.filter(|cell| cell.rounds > 0);
     grouped(measured, |cell| load_but(&cell.point, within))
 }
 

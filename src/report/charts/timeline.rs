@@ -25,8 +25,8 @@ struct Course {
 
 /// Of all cells that are long enough to tell how even they are.
 pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
-    let cells = summary.cells.iter();
-    let long = cells.filter(|cell| cell.unevenness.is_some());
+    let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
+    let long = plain.filter(|cell| cell.unevenness.is_some());
     long.map(|cell| chart(record, summary, cell)).collect()
 }
 

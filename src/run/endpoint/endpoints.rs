@@ -205,7 +205,7 @@ impl Endpoint {
             targets: vec![self.target],
             user: access.address.user.clone(),
             password: access.password.clone(),
-            database: self.owned.name().to_owned(),
+            databases: vec![self.owned.name().to_owned()],
             tls: access.tls.is_on(),
             workload: cell.workload.clone(),
             connections: cell.connections,

@@ -43,6 +43,8 @@ pub struct Script {
     pub is_load_running: bool,
     /// Whether appliers were told to rest, and not to go on since.
     pub do_appliers_rest: bool,
+    /// Whether CPUs were made slower, and not freed since.
+    pub are_cpus_slow: bool,
     pub is_closed: bool,
     /// The target's own clock.
     pub now: Duration,
@@ -149,6 +151,24 @@ impl Target for Scripted {
 
     fn begin_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
         self.step("begin watch")
+    }
+
+    /// No step where all is at full speed.
+    fn slow_cpus(&mut self, cell: &Cell) -> Result<()> {
+        if cell.cpu_speed.is_full() {
+            return Ok(());
+        }
+        self.step("slow CPUs")?;
+        self.0.borrow_mut().are_cpus_slow = true;
+        Ok(())
+    }
+
+    fn free_cpus(&mut self) {
+        let mut script = self.0.borrow_mut();
+        if script.are_cpus_slow {
+            script.are_cpus_slow = false;
+            script.steps.push("free CPUs".to_owned());
+        }
     }
 
     fn hold_appliers(&mut self, _cell: &Cell) -> Result<()> {
@@ -279,7 +299,7 @@ impl Target for Scripted {
     fn close(self, _events: &dyn Events) -> Result<()> {
         let mut script = self.0.borrow_mut();
         assert!(!script.is_closed && !script.is_load_running);
-        assert!(!script.do_appliers_rest);
+        assert!(!script.do_appliers_rest && !script.are_cpus_slow);
         script.is_closed = true;
         match script.cannot_close {
             true => Err(breakdown("close", "as scripted")),

@@ -26,7 +26,7 @@ const STUDY_KEYS: [&str; 9] = [
     "power_cut_modes",
 ];
 /// Keys of a sweep that are about labs.
-const SWEEP_KEYS: [&str; 7] = [
+const SWEEP_KEYS: [&str; 9] = [
     "rtt",
     "distances",
     "client",
@@ -34,6 +34,8 @@ const SWEEP_KEYS: [&str; 7] = [
     "flush",
     "watch_after",
     "apply",
+    "cpu_speed",
+    "schemas",
 ];
 /// Keys under which a password might be looked for.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "pwd"];

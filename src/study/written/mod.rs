@@ -11,6 +11,7 @@ mod fronts;
 mod labels;
 mod modes;
 mod quick;
+mod speeds;
 pub mod sweeps;
 mod vary;
 pub mod walk;
@@ -324,7 +325,7 @@ fn sweeps(
 }
 
 /// A mirror's copy must answer before its timeout; of a quorum there is none.
-fn copies_rtt_max(spec: &super::ModeSpec) -> Option<Duration> {
+pub(super) fn copies_rtt_max(spec: &super::ModeSpec) -> Option<Duration> {
     match spec.mode {
         Mode::Mirror { timeout, .. } => Some((timeout / 2).min(limits::COPIES_RTT_MAX)),
         Mode::Quorum { .. } => Some(limits::COPIES_RTT_MAX),
@@ -373,6 +374,8 @@ pub(super) fn check_length(study: &Study) -> std::result::Result<(), String> {
             if sweep.knee.is_some() { 2 } else { 1 },
             sweep.distances.len(),
             sweep.disks.len().max(1),
+            sweep.cpu_speeds.len().max(1),
+            sweep.schemas.len().max(1),
         ];
         let modes = study.modes.iter();
         let modes = modes.filter(|spec| sweep.has_mode(&spec.label)).count();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::walk::{Node, Table, one_of_names};
-use super::{disks, endpoints, quick, workloads};
+use super::{disks, endpoints, quick, speeds, workloads};
 use crate::study::{Apply, Distances, Knee, ModeSpec, Sweep, Workload, limits, slug, units};
 
 /// What a sweep is checked against.
@@ -53,6 +53,11 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
             clients(table, around.sites),
         ),
     };
+    // Of endpoints they are a mistake already.
+    let (cpu_speeds, schemas) = match around.is_of_endpoints {
+        true => (Vec::new(), Vec::new()),
+        false => (speeds::read(table), schemas(table, &workloads)),
+    };
     let measure = |table: &Table<'_>| table.get("measure")?.time(limits::MEASURE);
     let rounds = |table: &Table<'_>| table.get("rounds")?.count(limits::ROUNDS);
     let watch_after = |table: &Table<'_>| table.get("watch_after")?.time(limits::WATCH_AFTER);
@@ -66,10 +71,13 @@ fn sweep(table: &Table<'_>, around: &Surroundings<'_>, seen: &mut Seen) -> Sweep
         disks,
         client_sites,
         modes: modes(table, around.modes),
+        moved: None,
         measure: measure(table),
         rounds: rounds(table),
         watch_after: watch_after(table),
         apply: Apply::Meanwhile,
+        cpu_speeds,
+        schemas,
     };
     check_slowed(table, &sweep, around.modes);
     sweep.apply = apply(table, around, &sweep);
@@ -194,6 +202,20 @@ fn connections(table: &Table<'_>) -> Vec<u32> {
     nodes
         .iter()
         .filter_map(|node| node.count(limits::CONNECTIONS))
+        .collect()
+}
+
+fn schemas(table: &Table<'_>, workloads: &[Workload]) -> Vec<u32> {
+    let Some(node) = table.get("schemas") else {
+        return Vec::new();
+    };
+    if workloads.iter().any(is_mysqlslap) {
+        node.wrong("is not for mysqlslap's workloads: that tool has a schema of its own");
+    }
+    let nodes = node.list().unwrap_or_default();
+    nodes
+        .iter()
+        .filter_map(|node| node.count(limits::SCHEMAS))
         .collect()
 }
 

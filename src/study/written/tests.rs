@@ -321,5 +321,6 @@ mod endpoints;
 mod fronts;
 mod quick;
 mod rates;
+mod speeds;
 mod vary;
 mod wrong;

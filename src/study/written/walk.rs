@@ -19,6 +19,9 @@ use crate::study::units;
 /// Reads the file of a given name as text; the error says what is wrong with it.
 pub type ReadFile<'a> = dyn Fn(&str) -> std::result::Result<String, String> + 'a;
 
+/// No smaller share is shown as an example of how to write one per cent.
+const LEAST_SHOWN: f64 = 0.005;
+
 /// A text that is being read, and the mistakes found in it so far.
 pub struct Document<'t> {
     file: &'t str,
@@ -335,9 +338,10 @@ impl<'d> Node<'d> {
             _ => None,
         };
         let allowed = format!(
-            "must be a share from {} to {}, or \"0.5%\" up to \"{}%\"",
+            "must be a share from {} to {}, or \"{}%\" up to \"{}%\"",
             range.low,
             range.high,
+            range.low.max(LEAST_SHOWN) * 100.0,
             range.high * 100.0
         );
         self.or_wrong(number.filter(|share| range.holds(*share)), &allowed)

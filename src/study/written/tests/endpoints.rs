@@ -106,7 +106,7 @@ fn mistakes_about_endpoints_are_named() {
 fn what_only_labs_have_is_refused() {
     let text = format!(
         "sites = [\"a\"]\ntls = true\nmy_cnf = \"own.cnf\"\n{}rtt = \"1ms\"\n\
-         watch_after = \"2s\"\napply = \"after\"\n",
+         watch_after = \"2s\"\napply = \"after\"\ncpu_speed = 0.5\nschemas = 2\n",
         with(URL)
     );
     let text = mistakes_here(&text);
@@ -117,6 +117,8 @@ fn what_only_labs_have_is_refused() {
         "sweep[1].rtt",
         "sweep[1].watch_after",
         "sweep[1].apply",
+        "sweep[1].cpu_speed",
+        "sweep[1].schemas",
     ] {
         let line = text
             .lines()

@@ -26,7 +26,7 @@ fn unknown_keys_are_mistakes_everywhere() {
     study.toml:4: network.loos: given 0.1; no such key; did you mean loss?
     study.toml:8: workload.x.table_sise: given 5; no such key; did you mean table_size?
     study.toml:12: mode[1].aplliers: given 4; no such key; did you mean appliers?
-    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, knee, rtt, distances, flush, disk, client, modes, measure, rounds, watch_after, apply
+    study.toml:16: sweep[1].zzz: given 1; no such key; known here are only, workload, connections, rate, pace, knee, rtt, distances, flush, disk, client, cpu_speed, schemas, modes, measure, rounds, watch_after, apply
     "#);
 }
 

@@ -1,0 +1,535 @@
+//! What stops a mode from committing more: what becomes of throughput when one thing is moved, held
+//! round by round against the cell that it is moved from. See docs/method.md, "Limits".
+
+use std::collections::BTreeMap;
+
+use super::interval::{Noise, Risk, estimate};
+use super::summary::{
+    CellSummary, CpuUser, Estimate, FirstLimit, Limits, MovedThing, Point, SettingUnit,
+};
+use crate::record::Role;
+use crate::study::{Delay, Disk, Moved, Thing};
+
+/// Appliers or rows are the limit from this elasticity on,
+const OF_LAYOUT: f64 = 0.5;
+/// if the lower end of its interval lies above this.
+const OF_LAYOUT_LOW: f64 = 0.25;
+/// A time or a capacity is one from this on.
+const OF_SPEED: f64 = 0.2;
+/// From this elasticity of connections on more of them would carry more.
+const OF_CONNECTIONS: f64 = 0.5;
+
+/// Of each cell that others are moved from, in the order of these cells, which is the study's.
+pub fn of(cells: &[CellSummary], risk: Risk) -> Vec<Limits> {
+    let mut points: Vec<(&CellSummary, Vec<&CellSummary>)> = Vec::new();
+    for cell in cells {
+        if cell.moved.is_none() {
+            points.push((cell, vec![]));
+        } else if let Some((_, moved)) = points.last_mut() {
+            moved.push(cell);
+        }
+    }
+    points.retain(|(_, moved)| !moved.is_empty());
+    let all = points.into_iter();
+    all.map(|(base, moved)| limits(base, &moved, risk))
+        .collect()
+}
+
+fn limits(base: &CellSummary, moved: &[&CellSummary], risk: Risk) -> Limits {
+    let held = moved.iter().filter_map(|cell| Held::of(base, cell));
+    let held: Vec<Held> = held.collect();
+    let moved: Vec<MovedThing> = held.iter().map(|one| one.told(base, risk)).collect();
+    let connections = elasticity(&moved, Thing::Connections);
+    Limits {
+        id: base.id.clone(),
+        label: base.label.clone(),
+        workload: base.workload.clone(),
+        connections: base.connections,
+        client_site: base.client_site.clone(),
+        distances: base.distances.clone(),
+        disks: base.disks.clone(),
+        per: base.per,
+        throughput_per_s: base.throughput_per_s,
+        sum: sum(&held, risk),
+        first_limit: first_limit(&moved),
+        more_connections: connections.is_some_and(|of| of.median >= OF_CONNECTIONS),
+        moved,
+    }
+}
+
+/// A cell in which something is moved, and what its throughput is over that of the cell it is moved
+/// from, in each round that both have.
+struct Held<'a> {
+    cell: &'a CellSummary,
+    moved: Moved,
+    ratios: BTreeMap<u32, f64>,
+}
+
+impl<'a> Held<'a> {
+    fn of(base: &CellSummary, cell: &'a CellSummary) -> Option<Held<'a>> {
+        let of_round = |(round, own): (&u32, &f64)| {
+            let base = base.by_round.throughput_per_s.get(round)?;
+            Some((*round, own / base))
+        };
+        let all = cell.by_round.throughput_per_s.iter();
+        let mut ratios: BTreeMap<u32, f64> = all.filter_map(of_round).collect();
+        // Of no throughput at all there is no logarithm.
+        if !ratios.values().all(|ratio| ratio.is_normal()) {
+            ratios.clear();
+        }
+        Some(Held {
+            cell,
+            moved: cell.moved?,
+            ratios,
+        })
+    }
+
+    fn elasticities(&self) -> BTreeMap<u32, f64> {
+        let scale = self.moved.speed.ln();
+        let all = self.ratios.iter();
+        all.map(|(round, ratio)| (*round, ratio.ln() / scale))
+            .collect()
+    }
+
+    fn told(&self, base: &CellSummary, risk: Risk) -> MovedThing {
+        let Moved { thing, speed } = self.moved;
+        let ratios = self.ratios.values().copied();
+        let (from, to, unit) = setting(&base.point, &self.cell.point, self.moved);
+        MovedThing {
+            id: self.cell.id.clone(),
+            thing,
+            speed,
+            from,
+            to,
+            unit,
+            throughput_per_s: self.cell.throughput_per_s,
+            ratio: over(ratios, Noise::Multiplies, risk),
+            elasticity: over(self.elasticities().into_values(), Noise::Adds, risk),
+            used_by: used_by(base, self.cell, thing),
+        }
+    }
+}
+
+fn over(values: impl Iterator<Item = f64>, noise: Noise, risk: Risk) -> Option<Estimate> {
+    let values: Vec<f64> = values.collect();
+    estimate(&values, noise, risk)
+}
+
+/// Of all times and capacities in each round that has them all: what the cell they are moved from
+/// strayed by is in each of them.
+fn sum(held: &[Held], risk: Risk) -> Option<Estimate> {
+    let scaling = held.iter().filter(|one| one.moved.thing.scales());
+    let all: Vec<BTreeMap<u32, f64>> = scaling.map(Held::elasticities).collect();
+    let (first, others) = all.split_first()?;
+    let of_round = |(round, own): (&u32, &f64)| {
+        let mut others = others.iter();
+        others.try_fold(*own, |sum, other| Some(sum + other.get(round)?))
+    };
+    over(first.iter().filter_map(of_round), Noise::Adds, risk)
+}
+
+fn elasticity(moved: &[MovedThing], thing: Thing) -> Option<Estimate> {
+    let mut all = moved.iter();
+    all.find(|one| one.thing == thing)?.elasticity
+}
+
+/// How the load is laid out comes first: where transactions wait for an applier or for each other
+/// they wait through whatever time that takes, so that a time would be named in its place.
+fn first_limit(moved: &[MovedThing]) -> FirstLimit {
+    let is_shown = |of: Estimate| {
+        let low = of.low.is_some_and(|low| low > OF_LAYOUT_LOW);
+        low && of.median >= OF_LAYOUT
+    };
+    let of_layout = |thing: Thing| {
+        let mut all = moved.iter().filter(|one| one.thing == thing);
+        all.find(|one| one.elasticity.is_some_and(is_shown))
+    };
+    if let Some(appliers) = of_layout(Thing::Appliers) {
+        let appliers = appliers.from as u32;
+        return FirstLimit::Appliers { appliers };
+    }
+    if of_layout(Thing::Schemas).is_some() {
+        return FirstLimit::Rows;
+    }
+    of_speeds(moved)
+}
+
+/// The time or capacity with the largest elasticity, and the next one where their intervals
+/// overlap.
+fn of_speeds(moved: &[MovedThing]) -> FirstLimit {
+    let scaling = moved.iter().filter(|one| one.thing.scales());
+    let mut told: Vec<(Thing, Estimate)> = scaling
+        .filter_map(|one| Some((one.thing, one.elasticity?)))
+        .collect();
+    told.sort_by(|(_, one), (_, other)| other.median.total_cmp(&one.median));
+    if told.iter().all(|(_, of)| of.low.is_none()) {
+        return FirstLimit::Undecided;
+    }
+    let (larger, of) = told[0];
+    let low = of.low.filter(|low| *low > 0.0 && of.median >= OF_SPEED);
+    let Some(low) = low else {
+        return FirstLimit::NothingMoved;
+    };
+    match told.get(1) {
+        Some((other, next)) if next.high.unwrap_or(next.median) >= low => FirstLimit::Alike {
+            larger,
+            other: *other,
+        },
+        _ => FirstLimit::One { thing: larger },
+    }
+}
+
+/// What a thing was, and what it is where it is moved. Of values that are not all alike it is told
+/// how many times as large they are.
+fn setting(base: &Point, cell: &Point, moved: Moved) -> (f64, f64, SettingUnit) {
+    let Moved { thing, speed } = moved;
+    let to = value(cell, thing);
+    // Where the distances give no rate it is the network's.
+    let of_network = to.filter(|_| thing == Thing::LinkRate);
+    let from = value(base, thing).or(of_network.map(|to| to / speed));
+    match (from, to) {
+        (Some(from), Some(to)) => (from, to, unit(thing)),
+        _ if thing.is_time() => (1.0, 1.0 / speed, SettingUnit::Times),
+        _ => (1.0, speed, SettingUnit::Times),
+    }
+}
+
+fn unit(thing: Thing) -> SettingUnit {
+    match thing {
+        Thing::Distance | Thing::Read | Thing::Write | Thing::Flush | Thing::Pace => {
+            SettingUnit::Us
+        }
+        Thing::LinkRate => SettingUnit::BitsPerS,
+        Thing::Iops => SettingUnit::PerS,
+        Thing::Bandwidth => SettingUnit::BytesPerS,
+        Thing::WriterCpu | Thing::ReplicasCpu | Thing::RestCpu | Thing::SharedCpu => {
+            SettingUnit::Share
+        }
+        Thing::Appliers | Thing::Schemas | Thing::Connections => SettingUnit::Count,
+    }
+}
+
+/// The one value that a thing has at a point; `None` where it has several, or none.
+fn value(point: &Point, thing: Thing) -> Option<f64> {
+    let speed = &point.cpu_speed;
+    match thing {
+        Thing::Distance => rtt_us(point),
+        Thing::LinkRate => point.distances.rate_bits_per_s.map(|rate| rate as f64),
+        Thing::Read => delay_us(point, |disk| disk.read),
+        Thing::Write => delay_us(point, |disk| disk.write),
+        Thing::Flush => delay_us(point, |disk| disk.flush),
+        Thing::Pace => point.pace.map(|pace| pace.as_secs_f64() * 1e6),
+        Thing::Iops => alike(point, |disk| disk.iops)?.map(f64::from),
+        Thing::Bandwidth => {
+            alike(point, |disk| disk.bandwidth_bytes_per_s)?.map(|bytes| bytes as f64)
+        }
+        Thing::WriterCpu | Thing::SharedCpu => Some(speed.writer),
+        Thing::ReplicasCpu => Some(speed.replicas),
+        Thing::RestCpu => Some(speed.rest),
+        Thing::Appliers => Some(point.appliers.into()),
+        Thing::Schemas => Some(point.schemas.into()),
+        Thing::Connections => Some(point.connections.into()),
+    }
+}
+
+fn rtt_us(point: &Point) -> Option<f64> {
+    let mut rtts = point.distances.pairs.iter().map(|(_, _, rtt)| *rtt);
+    let first = rtts.next()?;
+    let are_alike = rtts.all(|rtt| rtt == first);
+    are_alike.then_some(first.as_secs_f64() * 1e6)
+}
+
+fn delay_us(point: &Point, pick: fn(&Disk) -> Delay) -> Option<f64> {
+    let delay = alike(point, pick)?;
+    Some(delay.median().as_secs_f64() * 1e6)
+}
+
+/// What all disks of a point have in common.
+fn alike<T: PartialEq>(point: &Point, pick: fn(&Disk) -> T) -> Option<T> {
+    let disks = point.disks.as_ref()?;
+    let first = pick(&disks.all);
+    let mut others = disks.by_site.values();
+    others.all(|disk| pick(disk) == first).then_some(first)
+}
+
+/// Who used the CPUs that several share, and that are slower in the second cell.
+fn used_by(base: &CellSummary, cell: &CellSummary, thing: Thing) -> Vec<CpuUser> {
+    let is_rest = match thing {
+        Thing::SharedCpu => false,
+        Thing::RestCpu => true,
+        _ => return vec![],
+    };
+    let cpu = &base.cpu_us_per_commit;
+    let disks = &base.disk_cpu_us_per_commit;
+    let followers = f64::from(base.point.nodes.saturating_sub(1));
+    let with_replicas = cell.point.cpu_speed.replicas != base.point.cpu_speed.replicas;
+    let replicas = cpu.replicas.iter().map(|one| one.cpu_us).sum::<f64>();
+    let used = [
+        (Role::Writer, cpu.writer.filter(|_| !is_rest)),
+        (Role::Replica, Some(replicas).filter(|_| with_replicas)),
+        (Role::Client, cpu.client),
+        (Role::Front, cpu.front),
+        (Role::Links, sum_of([cpu.links, cpu.links_spin])),
+        (
+            Role::Disk,
+            sum_of([disks.writer, disks.replica.map(|one| one * followers)]),
+        ),
+    ];
+    let used = used.into_iter().filter_map(|(role, us)| Some((role, us?)));
+    let used: Vec<(Role, f64)> = used.filter(|(_, us)| *us > 0.0).collect();
+    let all: f64 = used.iter().map(|(_, us)| us).sum();
+    let share = |(role, us): (Role, f64)| CpuUser {
+        role,
+        share: us / all,
+    };
+    let mut users: Vec<CpuUser> = used.into_iter().map(share).collect();
+    users.sort_by(|one, other| other.share.total_cmp(&one.share));
+    users
+}
+
+/// `None` where none of them is known.
+fn sum_of(parts: [Option<f64>; 2]) -> Option<f64> {
+    parts.into_iter().flatten().reduce(|sum, part| sum + part)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SLOWER: f64 = 0.8;
+    const ROUNDS: u32 = 8;
+
+    /// A cell with these rates in its rounds.
+    fn cell(moved: Option<Moved>, rates: impl Iterator<Item = f64>) -> CellSummary {
+        let mut cell = CellSummary {
+            moved,
+            ..CellSummary::default()
+        };
+        cell.by_round.throughput_per_s = (1..).zip(rates).collect();
+        cell
+    }
+
+    /// What is measured where each of these things is moved, if this is the rate then: the host
+    /// wanders from round to round, and each cell by some tenths of a per cent.
+    fn measured(things: &[(Thing, f64)], rate: impl Fn(Option<Thing>) -> f64) -> Vec<CellSummary> {
+        let rates = |thing: Option<Thing>, index: u32| {
+            let rate = rate(thing);
+            (1..=ROUNDS).map(move |round| {
+                let strays = f64::from((round * 7 + index * 3) % 5) - 2.0;
+                rate * 0.97_f64.powi(round as i32) * (1.0 + 0.001 * strays)
+            })
+        };
+        let mut cells = vec![cell(None, rates(None, 0))];
+        for (index, (thing, speed)) in (1..).zip(things.iter().copied()) {
+            let moved = Moved { thing, speed };
+            cells.push(cell(Some(moved), rates(Some(thing), index)));
+        }
+        cells
+    }
+
+    fn slower(things: &[Thing]) -> Vec<(Thing, f64)> {
+        things.iter().map(|thing| (*thing, SLOWER)).collect()
+    }
+
+    fn only(cells: &[CellSummary]) -> Limits {
+        let mut all = of(cells, Risk::ONE_LOOK);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    fn median(limits: &Limits, thing: Thing) -> f64 {
+        elasticity(&limits.moved, thing).expect("a figure").median
+    }
+
+    /// What a quarter more comes to of a time that takes this share.
+    fn expected(share: f64) -> f64 {
+        (1.0 + 0.25 * share).ln() / 1.25_f64.ln()
+    }
+
+    proptest! {
+        #[test]
+        fn of_times_that_add_up_the_larger_is_named(
+            a in 1.0_f64..10.0,
+            b in 1.0_f64..10.0,
+            c in 0.0_f64..5.0,
+        ) {
+            let (most, all) = (a.max(b), a + b + c);
+            prop_assume!(most > 1.3 * a.min(b) && most > 0.3 * all);
+            let things = slower(&[Thing::Distance, Thing::Flush]);
+            let cells = measured(&things, |thing| {
+                let of = |own: Thing, time: f64| match thing {
+                    Some(moved) if moved == own => time / SLOWER,
+                    _ => time,
+                };
+                1.0 / (of(Thing::Distance, a) + of(Thing::Flush, b) + c)
+            });
+            let limits = only(&cells);
+            for (thing, time) in [(Thing::Distance, a), (Thing::Flush, b)] {
+                let found = median(&limits, thing);
+                prop_assert!((found - expected(time / all)).abs() < 0.03, "{found}");
+            }
+            let sum = limits.sum.expect("a sum").median;
+            prop_assert!((sum - expected(a / all) - expected(b / all)).abs() < 0.06);
+            // A step of a quarter makes a little more of each than its share.
+            let shares = 1.0 - c / all;
+            prop_assert!(sum > shares - 0.06 && sum < 1.13 * shares + 0.06, "{sum} {shares}");
+            let larger = if a > b { Thing::Distance } else { Thing::Flush };
+            let named = match limits.first_limit {
+                FirstLimit::One { thing } => Some(thing),
+                FirstLimit::Alike { larger, .. } => Some(larger),
+                _ => None,
+            };
+            prop_assert_eq!(named, Some(larger));
+        }
+
+        #[test]
+        fn of_capacities_the_one_that_is_full_is_named(
+            full in 0usize..3,
+            spare in prop::array::uniform2(1.3_f64..9.0),
+        ) {
+            let things = [Thing::Iops, Thing::Bandwidth, Thing::SharedCpu];
+            let others = (0..3).filter(|index| *index != full).zip(spare);
+            let mut room = [100.0; 3];
+            for (index, times) in others {
+                room[index] *= times;
+            }
+            let cells = measured(&slower(&things), |thing| {
+                let left = |(own, room): (&Thing, &f64)| {
+                    if thing == Some(*own) { room * SLOWER } else { *room }
+                };
+                let rooms = things.iter().zip(&room).map(left);
+                rooms.fold(f64::INFINITY, f64::min)
+            });
+            let limits = only(&cells);
+            let thing = things[full];
+            prop_assert_eq!(limits.first_limit, FirstLimit::One { thing });
+            prop_assert!((median(&limits, thing) - 1.0).abs() < 0.03);
+            let sum = limits.sum.expect("a sum").median;
+            prop_assert!((sum - 1.0).abs() < 0.06, "{sum}");
+        }
+    }
+
+    /// What was moved, with this elasticity.
+    fn row(thing: Thing, median: f64, half: f64) -> MovedThing {
+        MovedThing {
+            id: String::new(),
+            thing,
+            speed: SLOWER,
+            from: 4.0,
+            to: 5.0,
+            unit: SettingUnit::Count,
+            throughput_per_s: None,
+            ratio: None,
+            elasticity: Some(Estimate {
+                median,
+                low: Some(median - half),
+                high: Some(median + half),
+            }),
+            used_by: vec![],
+        }
+    }
+
+    #[test]
+    fn how_the_load_is_laid_out_comes_before_times() {
+        let distance = row(Thing::Distance, 0.9, 0.05);
+        let of = |rows: &[MovedThing]| {
+            let all = [std::slice::from_ref(&distance), rows].concat();
+            first_limit(&all)
+        };
+        let (appliers, rows) = (Thing::Appliers, Thing::Schemas);
+        let found = of(&[row(rows, 0.9, 0.1), row(appliers, 0.5, 0.2)]);
+        assert_eq!(found, FirstLimit::Appliers { appliers: 4 });
+        assert_eq!(of(&[row(rows, 0.5, 0.2)]), FirstLimit::Rows);
+        let thing = Thing::Distance;
+        assert_eq!(of(&[row(rows, 0.49, 0.1)]), FirstLimit::One { thing });
+        assert_eq!(of(&[row(appliers, 0.6, 0.4)]), FirstLimit::One { thing });
+        let connections = row(Thing::Connections, 1.0, 0.1);
+        assert_eq!(of(&[connections]), FirstLimit::One { thing });
+    }
+
+    #[test]
+    fn the_largest_is_named_alone_where_no_other_may_be_larger() {
+        let thing = Thing::Flush;
+        let of = |median, half, other| {
+            let other = row(Thing::Distance, other, 0.05);
+            first_limit(&[other, row(thing, median, half)])
+        };
+        assert_eq!(of(0.6, 0.1, 0.4), FirstLimit::One { thing });
+        let alike = FirstLimit::Alike {
+            larger: thing,
+            other: Thing::Distance,
+        };
+        assert_eq!(of(0.6, 0.2, 0.4), alike);
+        assert_eq!(of(0.19, 0.01, 0.0), FirstLimit::NothingMoved);
+        assert_eq!(of(0.3, 0.31, 0.0), FirstLimit::NothingMoved);
+        let mut alone = row(thing, 0.9, 0.0);
+        alone.elasticity = Some(Estimate::without_interval(0.9));
+        assert_eq!(first_limit(&[alone]), FirstLimit::Undecided);
+        assert_eq!(first_limit(&[]), FirstLimit::Undecided);
+    }
+
+    #[test]
+    fn a_cell_without_figures_has_no_elasticity_and_leaves_no_sum() {
+        let things = slower(&[Thing::Distance, Thing::Flush]);
+        let fifth_less = |thing: Option<Thing>| match thing {
+            Some(Thing::Flush) => 80.0,
+            _ => 100.0,
+        };
+        let mut cells = measured(&things, fifth_less);
+        assert!(only(&cells).sum.is_some());
+        cells[1].by_round.throughput_per_s.clear();
+        let limits = only(&cells);
+        assert_eq!((limits.moved[0].elasticity, limits.sum), (None, None));
+        let thing = Thing::Flush;
+        assert_eq!(limits.first_limit, FirstLimit::One { thing });
+        for rate in cells[2].by_round.throughput_per_s.values_mut() {
+            *rate = 0.0;
+        }
+        assert_eq!(only(&cells).first_limit, FirstLimit::Undecided);
+    }
+
+    #[test]
+    fn rounds_are_paired_and_cells_belong_to_the_last_that_is_not_moved() {
+        let things = [(Thing::Connections, 2.0)];
+        let doubled = |thing: Option<Thing>| if thing.is_some() { 200.0 } else { 100.0 };
+        let mut cells = measured(&things, doubled);
+        cells.push(cell(None, std::iter::empty()));
+        cells.extend(measured(&slower(&[Thing::Distance]), |_| 100.0));
+        let all = of(&cells, Risk::ONE_LOOK);
+        assert_eq!(all.len(), 2, "one of three has nothing moved");
+        let ratio = all[0].moved[0].ratio.expect("a ratio");
+        assert!((ratio.median - 2.0).abs() < 0.01, "{ratio:?}");
+        let width = ratio.high.unwrap() - ratio.low.unwrap();
+        assert!(width < 0.02, "the host wandered by a fifth: {ratio:?}");
+        assert!(all[0].more_connections && !all[1].more_connections);
+        assert_eq!(all[0].first_limit, FirstLimit::Undecided);
+        assert_eq!(all[1].first_limit, FirstLimit::NothingMoved);
+    }
+
+    #[test]
+    fn who_uses_the_cpus_that_are_slower_is_told_by_its_share() {
+        let mut base = CellSummary::default();
+        base.point.nodes = 3;
+        base.cpu_us_per_commit.writer = Some(500.0);
+        base.cpu_us_per_commit.client = Some(10.0);
+        base.cpu_us_per_commit.links = Some(25.0);
+        base.cpu_us_per_commit.links_spin = Some(5.0);
+        base.disk_cpu_us_per_commit.writer = Some(20.0);
+        base.disk_cpu_us_per_commit.replica = Some(20.0);
+        let users = |thing| {
+            let all = used_by(&base, &base, thing).into_iter();
+            let told = all.map(|user| (user.role, (user.share * 100.0).round()));
+            told.collect::<Vec<(Role, f64)>>()
+        };
+        let rest = [
+            (Role::Disk, 60.0),
+            (Role::Links, 30.0),
+            (Role::Client, 10.0),
+        ];
+        assert_eq!(users(Thing::RestCpu), rest);
+        assert_eq!(users(Thing::SharedCpu)[0], (Role::Writer, 83.0));
+        assert!(users(Thing::Distance).is_empty());
+    }
+}

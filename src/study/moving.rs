@@ -1,0 +1,765 @@
+//! The study that finds what limits another: each of its points, and the same point once more for
+//! each thing that can be moved there. docs/method.md, "Limits", says what is made of it.
+
+use std::time::Duration;
+
+use super::disk::{Delay, Disk, Disks};
+use super::mode::{Family, Mode, ModeSpec};
+use super::moved::{Moved, Thing};
+use super::network::Distances;
+use super::sweep::{Apply, CpuSpeed, Sweep};
+use super::workload::Workload;
+use super::{Study, limits, nodes, units, written};
+use crate::error::{Error, Mistake, Result};
+
+const PLACE: &str = "acklab limits";
+const CLOSED_ONLY: &str =
+    "limits asks what bounds throughput: closed loops only; give a study without it";
+
+/// A time that is moved is so many times as long,
+const LONGER: f64 = 1.25;
+/// and a capacity so many times as large: that is as much slower.
+const LESS: f64 = 0.8;
+/// Schemas, in place of one.
+const SCHEMAS: u32 = 2;
+
+/// Which parts of a lab have CPUs of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuParts {
+    /// None: all share all of them.
+    Shared,
+    /// The writer; replicas, links, disks and drivers share the rest.
+    Writer,
+    /// The writer, the replicas, and links, disks and drivers.
+    All,
+}
+
+/// The study that finds what limits this one. Each cell that is moved comes after the one that it
+/// is moved from, with none but others of it between them. What comes after a load is left out, and
+/// so are faults and an article's question.
+///
+/// # Errors
+/// All that it cannot be asked of: what is offered, mysqlslap's loads, appliers that rest,
+/// somebody else's servers, rounds that end by themselves; or that it would be too long.
+pub fn limits(study: &Study, parts: CpuParts) -> Result<Study> {
+    let mistakes = mistakes(study);
+    if !mistakes.is_empty() {
+        return Err(Error::Mistakes(mistakes));
+    }
+    let copies = study.modes.iter().map(|spec| more_appliers(study, spec));
+    let copies: Vec<Option<ModeSpec>> = copies.collect();
+    let mut sweeps = Vec::new();
+    for point in study.sweeps.iter().flat_map(|sweep| points(study, sweep)) {
+        let moved = Here::of(study, &point, &copies, parts).map(|here| here.moved());
+        sweeps.push(point);
+        sweeps.extend(moved.unwrap_or_default());
+    }
+    check_count(sweeps.len())?;
+    let is_measured = |spec: &ModeSpec| {
+        let mut all = sweeps.iter();
+        all.any(|sweep: &Sweep| sweep.modes.contains(&spec.label))
+    };
+    let copies = copies.into_iter().flatten().filter(is_measured);
+    let modes = study.modes.iter().cloned().chain(copies).collect();
+    let whole = Study {
+        title: format!("{}: its limits", study.title),
+        article: None,
+        power_cuts: 0,
+        power_cut_modes: vec![],
+        faults: vec![],
+        quick: None,
+        modes,
+        sweeps,
+        ..study.clone()
+    };
+    let is_ok = written::check_length(&whole);
+    is_ok.map_err(|advice| Mistake::new(PLACE, "", "", &advice))?;
+    Ok(whole)
+}
+
+fn check_count(cells: usize) -> Result<()> {
+    let most = limits::CELLS_OF_LIMITS;
+    if cells <= most {
+        return Ok(());
+    }
+    let allowed = format!(
+        "at most {most}, the moved ones included: fewer modes, workloads, connections, distances, \
+         disks or client sites"
+    );
+    Err(Mistake::new(PLACE, "", &format!("{cells} cells"), &allowed).into())
+}
+
+/// What this cannot be asked of.
+fn mistakes(study: &Study) -> Vec<Mistake> {
+    let mut found: Vec<Mistake> = study.sweeps.iter().flat_map(of_sweep).collect();
+    if study.is_of_endpoints() {
+        let allowed = "limits moves the parts of a lab, and endpoints are taken as they are; it \
+                       asks what bounds throughput: closed loops only";
+        found.push(Mistake::new(PLACE, "mode", "endpoint", allowed));
+    }
+    found.extend(study.until.map(|share| {
+        let given = units::show_percent(share);
+        let allowed = "is not for limits: each cell is held against another, round by round; \
+                       give --rounds or --budget";
+        Mistake::new("command line", "--until", &given, allowed)
+    }));
+    found
+}
+
+fn of_sweep(sweep: &Sweep) -> Vec<Mistake> {
+    let rates = sweep.rates_per_s.iter().map(|rate| format!("{rate}/s"));
+    let knees = sweep.knee.iter().map(|knee| units::show(knee.p99));
+    let tools = sweep.workloads.iter().filter(|load| is_mysqlslap(load));
+    let open = [
+        ("rate", rates.collect::<Vec<String>>()),
+        ("knee", knees.collect()),
+        ("workload", tools.map(Workload::label).collect()),
+    ];
+    let given = open.into_iter().filter(|(_, given)| !given.is_empty());
+    let mut found: Vec<Mistake> = given
+        .map(|(key, given)| Mistake::new(PLACE, key, &given.join(", "), CLOSED_ONLY))
+        .collect();
+    if sweep.apply == Apply::After {
+        let allowed = "limits asks of replicas that apply as they go; give a study without it";
+        found.push(Mistake::new(PLACE, "apply", sweep.apply.word(), allowed));
+    }
+    found
+}
+
+fn is_mysqlslap(workload: &Workload) -> bool {
+    matches!(workload, Workload::Mysqlslap { .. })
+}
+
+/// Every point of a sweep, as a sweep of its own.
+fn points(study: &Study, sweep: &Sweep) -> Vec<Sweep> {
+    let modes = study.modes.iter().map(|spec| &spec.label);
+    let modes = modes.filter(|label| sweep.has_mode(label));
+    let whole = Sweep {
+        modes: modes.cloned().collect(),
+        watch_after: None,
+        ..sweep.clone()
+    };
+    let mut all = vec![whole];
+    all = split(all, |point| &mut point.workloads);
+    all = split(all, |point| &mut point.connections);
+    all = split(all, |point| &mut point.paces);
+    all = split(all, |point| &mut point.client_sites);
+    all = split(all, |point| &mut point.distances);
+    all = split(all, |point| &mut point.disks);
+    all = split(all, |point| &mut point.cpu_speeds);
+    all = split(all, |point| &mut point.schemas);
+    split(all, |point| &mut point.modes)
+}
+
+/// Each of them once for each of its values on an axis; as it is where it has none.
+fn split<T>(points: Vec<Sweep>, axis: fn(&mut Sweep) -> &mut Vec<T>) -> Vec<Sweep> {
+    let of_point = |mut point: Sweep| -> Vec<Sweep> {
+        let values = std::mem::take(axis(&mut point));
+        if values.is_empty() {
+            return vec![point];
+        }
+        let with = |value: T| {
+            let mut one = point.clone();
+            *axis(&mut one) = vec![value];
+            one
+        };
+        values.into_iter().map(with).collect()
+    };
+    points.into_iter().flat_map(of_point).collect()
+}
+
+/// The mode with more appliers, in a row of its own, where there are any at work. A variant's
+/// variables are among its own, so that servers formed with them are the same.
+fn more_appliers(study: &Study, spec: &ModeSpec) -> Option<ModeSpec> {
+    let has_appliers = match spec.mode.family() {
+        Family::Replication => spec.mode != Mode::Single,
+        Family::Group | Family::Galera => true,
+        Family::Mirror | Family::Quorum | Family::Endpoint => false,
+    };
+    let appliers = more(spec.appliers);
+    let is_allowed = limits::APPLIERS.holds(appliers.into());
+    (has_appliers && spec.nodes > 1 && is_allowed).then(|| ModeSpec {
+        label: free_label(study, &format!("{}, {appliers} appliers", spec.label)),
+        appliers,
+        baseline: None,
+        varied: None,
+        ..spec.clone()
+    })
+}
+
+/// The label, with a number if some mode has it.
+fn free_label(study: &Study, label: &str) -> String {
+    let is_free = |label: &String| study.modes.iter().all(|spec| spec.label != *label);
+    let numbered = (2..).map(|number| format!("{label} ({number})"));
+    let mut all = std::iter::once(label.to_owned()).chain(numbered);
+    all.find(is_free).unwrap_or_default()
+}
+
+/// A quarter more, at least one.
+fn more(count: u32) -> u32 {
+    (count * 5).div_ceil(4)
+}
+
+fn less(capacity: u64) -> u64 {
+    (capacity as f64 * LESS).round() as u64
+}
+
+fn longer(delay: Delay) -> Delay {
+    let longer = |span: Duration| span.mul_f64(LONGER);
+    match delay {
+        Delay::Constant(span) => Delay::Constant(longer(span)),
+        Delay::Uniform { low, high } => Delay::Uniform {
+            low: longer(low),
+            high: longer(high),
+        },
+        Delay::LogNormal { median, p99 } => Delay::LogNormal {
+            median: longer(median),
+            p99: longer(p99),
+        },
+    }
+}
+
+/// The longest time that was asked for.
+fn longest(delay: Delay) -> Duration {
+    match delay {
+        Delay::Constant(span) => span,
+        Delay::Uniform { high, .. } => high,
+        Delay::LogNormal { p99, .. } => p99,
+    }
+}
+
+/// One point of a study.
+struct Here<'s> {
+    study: &'s Study,
+    /// A sweep of one value on each axis.
+    point: &'s Sweep,
+    spec: &'s ModeSpec,
+    /// The same mode with more appliers.
+    with_appliers: Option<&'s ModeSpec>,
+    parts: CpuParts,
+}
+
+impl<'s> Here<'s> {
+    /// `copies`: of each mode of the study the one with more appliers.
+    fn of(
+        study: &'s Study,
+        point: &'s Sweep,
+        copies: &'s [Option<ModeSpec>],
+        parts: CpuParts,
+    ) -> Option<Here<'s>> {
+        let label = point.modes.first()?;
+        let row = study.modes.iter().position(|spec| spec.label == *label)?;
+        Some(Here {
+            study,
+            point,
+            spec: &study.modes[row],
+            with_appliers: copies.get(row)?.as_ref(),
+            parts,
+        })
+    }
+
+    /// The point again, for each thing that can be moved.
+    fn moved(&self) -> Vec<Sweep> {
+        let moved = |thing| {
+            let (speed, sweep) = self.with(thing)?;
+            Some(Sweep {
+                moved: Some(Moved { thing, speed }),
+                ..sweep
+            })
+        };
+        Thing::ALL.into_iter().filter_map(moved).collect()
+    }
+
+    /// The point with one thing moved, and how far; `None` where that cannot be.
+    fn with(&self, thing: Thing) -> Option<(f64, Sweep)> {
+        let slower = |sweep: Sweep| (LESS, sweep);
+        match thing {
+            Thing::Distance => self.farther().map(slower),
+            Thing::LinkRate => self.narrower_links().map(slower),
+            Thing::Read => self.delayed("read", |disk| &mut disk.read).map(slower),
+            Thing::Write => self.delayed("write", |disk| &mut disk.write).map(slower),
+            Thing::Flush => self.delayed("flush", |disk| &mut disk.flush).map(slower),
+            Thing::Iops => self.fewer_iops().map(slower),
+            Thing::Bandwidth => self.narrower_disks().map(slower),
+            Thing::Pace => self.longer_pace().map(slower),
+            Thing::WriterCpu | Thing::ReplicasCpu | Thing::RestCpu | Thing::SharedCpu => {
+                self.slower_cpus(thing).map(slower)
+            }
+            Thing::Appliers => self.more_appliers(),
+            Thing::Schemas => self.more_schemas(),
+            Thing::Connections => self.more_connections(),
+        }
+    }
+
+    /// Where its nodes stand.
+    fn node_sites(&self) -> Vec<String> {
+        nodes::sites_of(&self.study.sites, self.spec.nodes)
+    }
+
+    /// Where somebody stands, each place once.
+    fn sites(&self) -> Vec<String> {
+        let mut sites = self.node_sites();
+        sites.extend(self.point.client_sites.iter().cloned());
+        sites.sort();
+        sites.dedup();
+        sites
+    }
+
+    fn farther(&self) -> Option<Sweep> {
+        let at = self.point.distances.first()?;
+        let sites = self.sites();
+        let mut pairs = at.pairs.iter();
+        let is_met =
+            pairs.any(|(a, b, rtt)| sites.contains(a) && sites.contains(b) && !rtt.is_zero());
+        let pairs = at.pairs.iter();
+        let pairs = pairs.map(|(a, b, rtt)| (a.clone(), b.clone(), rtt.mul_f64(LONGER)));
+        let pairs: Vec<(String, String, Duration)> = pairs.collect();
+        let longest = pairs.iter().map(|(_, _, rtt)| *rtt).max()?;
+        // Labs of other modes stand at the same distances.
+        let of_copies = self.study.modes.iter().filter_map(written::copies_rtt_max);
+        let is_kept = of_copies.min().is_none_or(|most| longest <= most);
+        let is_allowed = is_kept && limits::RTT.holds(longest);
+        let label = format!("{} × {LONGER}", at.label);
+        (is_met && is_allowed).then(|| {
+            self.at(Distances {
+                label,
+                pairs,
+                ..at.clone()
+            })
+        })
+    }
+
+    fn narrower_links(&self) -> Option<Sweep> {
+        let at = self.point.distances.first()?;
+        let of_network = self.study.network.rate_bits_per_s;
+        let rate = less(at.rate_bits_per_s.or(of_network)?);
+        let is_allowed = limits::RATE_BITS_PER_S.holds(rate as f64);
+        (self.sites().len() > 1 && is_allowed).then(|| {
+            self.at(Distances {
+                label: format!("{}, rate × {LESS}", at.label),
+                rate_bits_per_s: Some(rate),
+                ..at.clone()
+            })
+        })
+    }
+
+    fn at(&self, distances: Distances) -> Sweep {
+        Sweep {
+            distances: vec![distances],
+            ..self.point.clone()
+        }
+    }
+
+    fn delayed(&self, what: &str, time: fn(&mut Disk) -> &mut Delay) -> Option<Sweep> {
+        let longest = |disk: &Disk| {
+            let mut disk = *disk;
+            longest(*time(&mut disk))
+        };
+        let change = |mut disk: Disk| {
+            let own = time(&mut disk);
+            *own = longer(*own);
+            disk
+        };
+        self.on_disks(
+            &format!("{what} × {LONGER}"),
+            |disk| !longest(disk).is_zero(),
+            change,
+            |disk| limits::DISK_DELAY.holds(longest(disk)),
+        )
+    }
+
+    fn fewer_iops(&self) -> Option<Sweep> {
+        let fewer = |iops: u32| less(iops.into()) as u32;
+        let is_allowed = |iops: u32| limits::IOPS.holds(iops.into());
+        self.on_disks(
+            &format!("IOPS × {LESS}"),
+            |disk| disk.iops.is_some(),
+            |disk| Disk {
+                iops: disk.iops.map(fewer),
+                ..disk
+            },
+            |disk| disk.iops.is_none_or(is_allowed),
+        )
+    }
+
+    fn narrower_disks(&self) -> Option<Sweep> {
+        let is_allowed = |bytes: u64| limits::BANDWIDTH_BITS_PER_S.holds(bytes as f64 * 8.0);
+        self.on_disks(
+            &format!("bandwidth × {LESS}"),
+            |disk| disk.bandwidth_bytes_per_s.is_some(),
+            |disk| Disk {
+                bandwidth_bytes_per_s: disk.bandwidth_bytes_per_s.map(less),
+                ..disk
+            },
+            |disk| disk.bandwidth_bytes_per_s.is_none_or(is_allowed),
+        )
+    }
+
+    /// All disks changed alike, if one of the mode's own has what is changed.
+    fn on_disks(
+        &self,
+        what: &str,
+        has: impl Fn(&Disk) -> bool,
+        change: impl Fn(Disk) -> Disk,
+        is_allowed: impl Fn(&Disk) -> bool,
+    ) -> Option<Sweep> {
+        let disks = self.point.disks.first()?;
+        let sites = self.node_sites();
+        let is_met = sites.iter().any(|site| has(&disks.of(site)));
+        let moved = disks.changed(change);
+        let is_allowed = is_allowed(&moved.all) && moved.by_site.values().all(is_allowed);
+        (is_met && is_allowed).then(|| Sweep {
+            disks: vec![Disks {
+                label: format!("{}, {what}", disks.label),
+                ..moved
+            }],
+            ..self.point.clone()
+        })
+    }
+
+    fn longer_pace(&self) -> Option<Sweep> {
+        let pace = self.point.paces.first()?.mul_f64(LONGER);
+        limits::PACE.holds(pace).then(|| Sweep {
+            paces: vec![pace],
+            ..self.point.clone()
+        })
+    }
+
+    fn slower_cpus(&self, thing: Thing) -> Option<Sweep> {
+        let copies_volume = self.spec.mode.family().copies_volume();
+        let has_replicas = self.spec.nodes > 1 && !copies_volume;
+        let [writer, replicas, rest] = match (self.parts, thing) {
+            (CpuParts::Shared, Thing::SharedCpu) => [LESS; 3],
+            (CpuParts::Writer | CpuParts::All, Thing::WriterCpu) => [LESS, 1.0, 1.0],
+            // They run on the same.
+            (CpuParts::Writer, Thing::RestCpu) => [1.0, LESS, LESS],
+            (CpuParts::All, Thing::ReplicasCpu) if has_replicas => [1.0, LESS, 1.0],
+            (CpuParts::All, Thing::RestCpu) => [1.0, 1.0, LESS],
+            _ => return None,
+        };
+        let speed = self.point.cpu_speeds.first().cloned().unwrap_or_default();
+        let slowed = CpuSpeed {
+            writer: speed.writer * writer,
+            replicas: speed.replicas * replicas,
+            rest: speed.rest * rest,
+        };
+        Some(Sweep {
+            cpu_speeds: vec![slowed],
+            ..self.point.clone()
+        })
+    }
+
+    /// A load that only reads leaves appliers nothing to do.
+    fn more_appliers(&self) -> Option<(f64, Sweep)> {
+        let writes = self.point.workloads.iter().any(|load| !load.only_reads());
+        let copy = self.with_appliers.filter(|_| writes)?;
+        let sweep = Sweep {
+            modes: vec![copy.label.clone()],
+            ..self.point.clone()
+        };
+        Some((times(self.spec.appliers, copy.appliers), sweep))
+    }
+
+    fn more_schemas(&self) -> Option<(f64, Sweep)> {
+        let has_one = self.point.schemas.iter().all(|schemas| *schemas == 1);
+        has_one.then(|| {
+            let sweep = Sweep {
+                schemas: vec![SCHEMAS],
+                ..self.point.clone()
+            };
+            (f64::from(SCHEMAS), sweep)
+        })
+    }
+
+    fn more_connections(&self) -> Option<(f64, Sweep)> {
+        let own = *self.point.connections.first()?;
+        let many = more(own);
+        let sweep = Sweep {
+            connections: vec![many],
+            ..self.point.clone()
+        };
+        let is_allowed = limits::CONNECTIONS.holds(many.into());
+        is_allowed.then(|| (times(own, many), sweep))
+    }
+}
+
+/// What there is over what there was.
+fn times(own: u32, many: u32) -> f64 {
+    f64::from(many) / f64::from(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::written::sample;
+
+    const TEXT: &str = r#"
+disk = { flush = "0.5ms", iops = 3000 }
+
+[[mode]]
+server = "mysql"
+mode = "single"
+
+[[mode]]
+server = "mysql"
+mode = "semisync"
+
+[[sweep]]
+workload = "update_index"
+rtt = "2.15ms"
+"#;
+
+    /// The text with another line in the sweep.
+    fn with(line: &str) -> Study {
+        sample(&format!("{TEXT}{line}\n"))
+    }
+
+    fn turned(study: &Study) -> Study {
+        limits(study, CpuParts::Shared).unwrap()
+    }
+
+    fn changed(mut study: Study, change: impl FnOnce(&mut Study)) -> Study {
+        change(&mut study);
+        study
+    }
+
+    /// What follows the first point of that mode, up to the next that is not moved.
+    fn moved<'s>(study: &'s Study, label: &str) -> Vec<&'s Sweep> {
+        let mut all = study.sweeps.iter();
+        let is_base = |sweep: &&Sweep| sweep.moved.is_none() && sweep.modes == [label];
+        all.find(is_base).expect("the point itself");
+        all.take_while(|sweep| sweep.moved.is_some()).collect()
+    }
+
+    fn words(study: &Study, label: &str) -> String {
+        let moved = moved(study, label);
+        let words = moved.iter().filter_map(|sweep| sweep.moved);
+        let words: Vec<&str> = words.map(|moved| moved.thing.word()).collect();
+        words.join(" ")
+    }
+
+    /// The one sweep in which that thing of the second mode is moved.
+    fn one(study: &Study, thing: Thing) -> &Sweep {
+        let is_it = |sweep: &&Sweep| sweep.moved.is_some_and(|moved| moved.thing == thing);
+        let mut all = moved(study, "mysql semisync").into_iter();
+        all.find(is_it).expect("it is moved")
+    }
+
+    #[test]
+    fn each_thing_is_moved_where_it_can_be_and_nowhere_else() {
+        let study = turned(&sample(TEXT));
+        let single = "flush iops shared-cpu schemas connections";
+        assert_eq!(words(&study, "mysql single"), single);
+        let semisync = "distance flush iops shared-cpu appliers schemas connections";
+        assert_eq!(words(&study, "mysql semisync"), semisync);
+        let here = changed(sample(TEXT), |study| {
+            study.sweeps[0].distances[0].pairs.clear();
+        });
+        assert!(!words(&turned(&here), "mysql semisync").contains("distance"));
+        let far = turned(&with("client = \"b\""));
+        assert!(words(&far, "mysql single").starts_with("distance flush"));
+        let paced = turned(&with("pace = \"10ms\""));
+        let rests = one(&paced, Thing::Pace).paces[0];
+        assert_eq!(rests, Duration::from_micros(12_500));
+        let reads = changed(sample(TEXT), |study| {
+            let load = crate::study::SysbenchLoad::PointSelect;
+            study.sweeps[0].workloads = vec![Workload::sysbench(load)];
+        });
+        assert!(!words(&turned(&reads), "mysql semisync").contains("appliers"));
+    }
+
+    #[test]
+    fn links_have_a_rate_to_move_where_one_is_given_and_sites_are_apart() {
+        let mut study = sample(TEXT);
+        study.network.rate_bits_per_s = Some(100_000_000);
+        let turned = turned(&study);
+        assert!(!words(&turned, "mysql single").contains("link-rate"));
+        let moved = one(&turned, Thing::LinkRate);
+        assert_eq!(moved.distances[0].rate_bits_per_s, Some(80_000_000));
+        assert_eq!(moved.distances[0].label, "2.15 ms, rate × 0.8");
+    }
+
+    #[test]
+    fn cpus_are_moved_by_the_parts_that_have_their_own() {
+        let cpus = |parts, label| {
+            let study = limits(&sample(TEXT), parts).unwrap();
+            let words = words(&study, label);
+            let cpus = words.split(' ').filter(|word| word.ends_with("cpu"));
+            cpus.map(str::to_owned).collect::<Vec<String>>()
+        };
+        let (single, semisync) = ("mysql single", "mysql semisync");
+        assert_eq!(cpus(CpuParts::Writer, semisync), ["writer-cpu", "rest-cpu"]);
+        assert_eq!(cpus(CpuParts::All, single), ["writer-cpu", "rest-cpu"]);
+        assert_eq!(
+            cpus(CpuParts::All, semisync),
+            ["writer-cpu", "replicas-cpu", "rest-cpu"]
+        );
+        let slowed = |parts, thing| {
+            let study = limits(&sample(TEXT), parts).unwrap();
+            let speed = &one(&study, thing).cpu_speeds[0];
+            [speed.writer, speed.replicas, speed.rest]
+        };
+        let shared = slowed(CpuParts::Shared, Thing::SharedCpu);
+        assert_eq!(shared, [0.8, 0.8, 0.8]);
+        let rest = slowed(CpuParts::Writer, Thing::RestCpu);
+        assert_eq!(rest, [1.0, 0.8, 0.8], "replicas are among them");
+        assert_eq!(slowed(CpuParts::All, Thing::RestCpu), [1.0, 1.0, 0.8]);
+        let writer = slowed(CpuParts::All, Thing::WriterCpu);
+        assert_eq!(writer, [0.8, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn times_are_a_quarter_longer_and_capacities_a_fifth_less() {
+        let study = turned(&sample(TEXT));
+        let far = &one(&study, Thing::Distance).distances[0];
+        let rtt = Duration::from_nanos(2_687_500);
+        assert!(far.pairs.iter().all(|(_, _, own)| *own == rtt), "{far:?}");
+        assert_eq!(far.label, "2.15 ms × 1.25");
+        let slow = &one(&study, Thing::Flush).disks[0];
+        let flush = Delay::Constant(Duration::from_micros(625));
+        assert_eq!((slow.all.flush, slow.all.iops), (flush, Some(3_000)));
+        assert!(slow.label.ends_with(", flush × 1.25"), "{}", slow.label);
+        assert_eq!(one(&study, Thing::Iops).disks[0].all.iops, Some(2_400));
+        let speeds = moved(&study, "mysql semisync");
+        let speeds = speeds.iter().filter_map(|sweep| sweep.moved);
+        assert!(
+            speeds
+                .clone()
+                .all(|one| (one.speed < 1.0) == one.thing.scales())
+        );
+        assert!(
+            speeds
+                .filter(|one| one.thing.scales())
+                .all(|one| one.speed == 0.8)
+        );
+    }
+
+    #[test]
+    fn drawn_times_are_moved_with_both_their_figures_and_in_all_sites() {
+        let mut study = sample(TEXT);
+        let ms = Duration::from_millis;
+        let drawn = Delay::LogNormal {
+            median: ms(4),
+            p99: ms(8),
+        };
+        let disks = &mut study.sweeps[0].disks[0];
+        let even = Delay::Uniform {
+            low: ms(0),
+            high: ms(4),
+        };
+        let of_b = Disk {
+            flush: drawn,
+            read: even,
+            ..disks.all
+        };
+        disks.by_site.insert("b".to_owned(), of_b);
+        let turned = turned(&study);
+        let flush = one(&turned, Thing::Flush).disks[0].of("b").flush;
+        let expected = Delay::LogNormal {
+            median: ms(5),
+            p99: ms(10),
+        };
+        assert_eq!(flush, expected);
+        let read = one(&turned, Thing::Read).disks[0].of("b").read;
+        let expected = Delay::Uniform {
+            low: ms(0),
+            high: ms(5),
+        };
+        assert_eq!(read, expected);
+        // The single server stands in a, where nothing is added to a read.
+        assert!(!words(&turned, "mysql single").contains("read"));
+    }
+
+    #[test]
+    fn there_is_more_of_appliers_schemas_and_connections() {
+        let study = turned(&sample(TEXT));
+        let (own, copy) = (&study.modes[1], &study.modes[2]);
+        assert_eq!(study.modes.len(), 3, "a single server has no appliers");
+        assert_eq!(copy.appliers, more(own.appliers));
+        assert_eq!(
+            copy.label,
+            format!("mysql semisync, {} appliers", copy.appliers)
+        );
+        assert_eq!((&copy.baseline, copy.mode), (&None, own.mode));
+        let appliers = one(&study, Thing::Appliers);
+        assert_eq!(appliers.modes, std::slice::from_ref(&copy.label));
+        let speed = appliers.moved.unwrap().speed;
+        assert_eq!(speed, times(own.appliers, copy.appliers));
+        assert_eq!(one(&study, Thing::Schemas).schemas, [2]);
+        assert_eq!(one(&study, Thing::Connections).connections, [2]);
+        assert_eq!([1, 2, 4, 5, 16].map(more), [2, 3, 5, 7, 20]);
+        let used = study.sweeps.iter().filter(|s| s.modes == appliers.modes);
+        assert_eq!(used.count(), 1, "with no other point");
+    }
+
+    #[test]
+    fn what_would_be_beyond_a_limit_is_not_moved() {
+        let mut study = sample(TEXT);
+        for (_, _, rtt) in &mut study.sweeps[0].distances[0].pairs {
+            *rtt = limits::RTT.high;
+        }
+        study.sweeps[0].disks[0].all.iops = Some(limits::IOPS.low as u32);
+        study.modes[1].appliers = limits::APPLIERS.high as u32;
+        study.sweeps[0].connections = vec![limits::CONNECTIONS.high as u32];
+        let turned = turned(&study);
+        assert_eq!(words(&turned, "mysql semisync"), "flush shared-cpu schemas");
+        assert_eq!(turned.modes.len(), 2);
+    }
+
+    #[test]
+    fn the_points_stay_and_what_follows_the_load_is_left_out() {
+        let mut study = with("connections = [1, 8]\nclient = [\"a\", \"b\"]");
+        study.power_cuts = 3;
+        study.article = Some("clouds-2015".to_owned());
+        study.sweeps[0].watch_after = Some(Duration::from_secs(9));
+        let turned = turned(&study);
+        let kept = turned.sweeps.iter().filter(|sweep| sweep.moved.is_none());
+        assert_eq!(kept.count(), 2 * 2 * 2);
+        assert_eq!((turned.power_cuts, turned.article), (0, None));
+        let watched = turned.sweeps.iter().any(|s| s.watch_after.is_some());
+        assert!(!watched);
+        assert_eq!(turned.modes[..2], study.modes);
+    }
+
+    #[test]
+    fn what_throughput_does_not_tell_of_is_a_mistake() {
+        type Change = fn(&mut Study);
+        let said = |change: Change| {
+            let study = changed(sample(TEXT), change);
+            let refused = limits(&study, CpuParts::Shared).unwrap_err();
+            refused.to_string()
+        };
+        let cases: [(Change, &str); 4] = [
+            (
+                |study| study.sweeps[0].rates_per_s = vec![500],
+                "rate: given 500/s",
+            ),
+            (
+                |study| {
+                    let p99 = Duration::from_millis(20);
+                    study.sweeps[0].knee = Some(crate::study::Knee { p99 });
+                },
+                "knee: given 20 ms",
+            ),
+            (
+                |study| {
+                    let load = crate::study::MysqlslapLoad::Key;
+                    study.sweeps[0].workloads = vec![Workload::mysqlslap(load)];
+                },
+                "workload: given mysqlslap key",
+            ),
+            (|study| study.modes[0].mode = Mode::Endpoint, "mode: given"),
+        ];
+        for (change, key) in cases {
+            let said = said(change);
+            assert!(said.contains(key), "{key}: {said}");
+            assert!(said.contains("closed loops only"), "{said}");
+        }
+        let after = said(|study| study.sweeps[0].apply = Apply::After);
+        assert!(after.contains("apply: given after"), "{after}");
+        let until = said(|study| study.until = Some(0.05));
+        assert!(until.contains("--until: given 5%"), "{until}");
+        let many = said(|study| study.sweeps[0].connections = (1..=200).collect());
+        assert!(many.contains("at most 2000"), "{many}");
+    }
+}
