@@ -82,7 +82,7 @@ fn what_is_unknown_is_a_mistake() {
         (&["run", "comparee"], "comparee"),
         (&["limits"], "STUDY"),
         (&["limits", "comparee"], "comparee"),
-        (&["limits", "compare"], "closed loops only"),
+        (&["limits", "gmo-galera-2022"], "closed loops only"),
         (&["run", "compare", "--measure", "2"], "250us"),
         (
             &["compare", "--connections", "1,x"],

@@ -30,6 +30,8 @@ mod fronts;
 mod ground;
 #[path = "lab/kills.rs"]
 mod kills;
+#[path = "lab/limits.rs"]
+mod limits;
 #[path = "lab/link.rs"]
 mod link;
 #[path = "lab/load.rs"]

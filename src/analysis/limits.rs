@@ -8,12 +8,16 @@ use super::summary::{
     CellSummary, CpuUser, Estimate, FirstLimit, Limits, MovedThing, Point, SettingUnit,
 };
 use crate::record::Role;
-use crate::study::{Delay, Disk, Moved, Thing};
+use crate::study::{CpuSpeed, Delay, Disk, Moved, Thing};
 
 /// Appliers or rows are the limit from this elasticity on,
-const OF_LAYOUT: f64 = 0.5;
+const OF_LAYOUT: f64 = 0.25;
 /// if the lower end of its interval lies above this.
-const OF_LAYOUT_LOW: f64 = 0.25;
+const OF_LAYOUT_LOW: f64 = 0.1;
+/// More appliers have servers of their own: two labs may differ by less than this.
+const GAIN_LOW: f64 = 1.05;
+/// CPUs that are not slower by this at least tell nothing.
+const SLOWED_MOST: f64 = 0.95;
 /// A time or a capacity is one from this on.
 const OF_SPEED: f64 = 0.2;
 /// From this elasticity of connections on more of them would carry more.
@@ -39,7 +43,8 @@ fn limits(base: &CellSummary, moved: &[&CellSummary], risk: Risk) -> Limits {
     let held = moved.iter().filter_map(|cell| Held::of(base, cell));
     let held: Vec<Held> = held.collect();
     let moved: Vec<MovedThing> = held.iter().map(|one| one.told(base, risk)).collect();
-    let connections = elasticity(&moved, Thing::Connections);
+    let connections = moved.iter().find(|one| one.thing == Thing::Connections);
+    let (connections, sum) = (connections.and_then(ends), sum(&held, risk));
     Limits {
         id: base.id.clone(),
         label: base.label.clone(),
@@ -50,9 +55,10 @@ fn limits(base: &CellSummary, moved: &[&CellSummary], risk: Risk) -> Limits {
         disks: base.disks.clone(),
         per: base.per,
         throughput_per_s: base.throughput_per_s,
-        sum: sum(&held, risk),
-        first_limit: first_limit(&moved),
-        more_connections: connections.is_some_and(|of| of.median >= OF_CONNECTIONS),
+        sum,
+        first_limit: first_limit(&moved, sum),
+        more_connections: connections
+            .is_some_and(|(median, low, _)| median >= OF_CONNECTIONS && low > 0.0),
         moved,
     }
 }
@@ -62,6 +68,8 @@ fn limits(base: &CellSummary, moved: &[&CellSummary], risk: Risk) -> Limits {
 struct Held<'a> {
     cell: &'a CellSummary,
     moved: Moved,
+    /// How far it was moved: of CPUs what was got.
+    speed: f64,
     ratios: BTreeMap<u32, f64>,
 }
 
@@ -73,19 +81,23 @@ impl<'a> Held<'a> {
         };
         let all = cell.by_round.throughput_per_s.iter();
         let mut ratios: BTreeMap<u32, f64> = all.filter_map(of_round).collect();
+        let moved = cell.moved?;
+        let got = speed_got(base, cell, moved.thing);
         // Of no throughput at all there is no logarithm.
-        if !ratios.values().all(|ratio| ratio.is_normal()) {
+        let is_told = ratios.values().all(|ratio| ratio.is_normal());
+        if !is_told || got.is_some_and(|got| !(0.0..SLOWED_MOST).contains(&got)) {
             ratios.clear();
         }
         Some(Held {
             cell,
-            moved: cell.moved?,
+            moved,
+            speed: got.unwrap_or(moved.speed),
             ratios,
         })
     }
 
     fn elasticities(&self) -> BTreeMap<u32, f64> {
-        let scale = self.moved.speed.ln();
+        let scale = self.speed.ln();
         let all = self.ratios.iter();
         all.map(|(round, ratio)| (*round, ratio.ln() / scale))
             .collect()
@@ -110,6 +122,18 @@ impl<'a> Held<'a> {
     }
 }
 
+/// How much slower CPUs really were; `None` of what is no CPU, and where nobody looked.
+fn speed_got(base: &CellSummary, cell: &CellSummary, thing: Thing) -> Option<f64> {
+    let part = |speed: CpuSpeed| match thing {
+        Thing::WriterCpu | Thing::SharedCpu => Some(speed.writer),
+        Thing::ReplicasCpu => Some(speed.replicas),
+        Thing::RestCpu => Some(speed.rest),
+        _ => None,
+    };
+    let own = part(cell.cpu_speed_got?)?;
+    Some(own / base.cpu_speed_got.map_or(Some(1.0), part)?)
+}
+
 fn over(values: impl Iterator<Item = f64>, noise: Noise, risk: Risk) -> Option<Estimate> {
     let values: Vec<f64> = values.collect();
     estimate(&values, noise, risk)
@@ -128,54 +152,69 @@ fn sum(held: &[Held], risk: Risk) -> Option<Estimate> {
     over(first.iter().filter_map(of_round), Noise::Adds, risk)
 }
 
-fn elasticity(moved: &[MovedThing], thing: Thing) -> Option<Estimate> {
-    let mut all = moved.iter();
-    all.find(|one| one.thing == thing)?.elasticity
-}
-
 /// How the load is laid out comes first: where transactions wait for an applier or for each other
-/// they wait through whatever time that takes, so that a time would be named in its place.
-fn first_limit(moved: &[MovedThing]) -> FirstLimit {
-    let is_shown = |of: Estimate| {
-        let low = of.low.is_some_and(|low| low > OF_LAYOUT_LOW);
-        low && of.median >= OF_LAYOUT
-    };
-    let of_layout = |thing: Thing| {
-        let mut all = moved.iter().filter(|one| one.thing == thing);
-        all.find(|one| one.elasticity.is_some_and(is_shown))
-    };
-    if let Some(appliers) = of_layout(Thing::Appliers) {
+/// they wait through whatever time that takes, so that a time would be named in its place. So none
+/// is, as long as these have no interval.
+fn first_limit(moved: &[MovedThing], sum: Option<Estimate>) -> FirstLimit {
+    let of = |thing: Thing| moved.iter().find(|one| one.thing == thing);
+    if let Some(appliers) = of(Thing::Appliers).filter(|one| is_of_layout(one)) {
         let appliers = appliers.from as u32;
         return FirstLimit::Appliers { appliers };
     }
-    if of_layout(Thing::Schemas).is_some() {
+    if of(Thing::Schemas).is_some_and(is_of_layout) {
         return FirstLimit::Rows;
     }
-    of_speeds(moved)
+    let mut layout = [Thing::Appliers, Thing::Schemas].into_iter().filter_map(of);
+    match layout.any(|one| ends(one).is_none()) {
+        true => FirstLimit::Undecided,
+        false => of_speeds(moved, sum),
+    }
 }
 
-/// The time or capacity with the largest elasticity, and the next one where their intervals
-/// overlap.
-fn of_speeds(moved: &[MovedThing]) -> FirstLimit {
-    let scaling = moved.iter().filter(|one| one.thing.scales());
-    let mut told: Vec<(Thing, Estimate)> = scaling
-        .filter_map(|one| Some((one.thing, one.elasticity?)))
+fn is_of_layout(one: &MovedThing) -> bool {
+    let gains = one.ratio.and_then(|ratio| ratio.low) >= Some(GAIN_LOW);
+    gains && ends(one).is_some_and(|(median, low, _)| median >= OF_LAYOUT && low > OF_LAYOUT_LOW)
+}
+
+/// The median of its elasticity, and the ends of its interval.
+fn ends(one: &MovedThing) -> Option<(f64, f64, f64)> {
+    let of = one.elasticity?;
+    Some((of.median, of.low?, of.high?))
+}
+
+/// The time or capacity with the largest elasticity, and with it the one that may have more all the
+/// same.
+fn of_speeds(moved: &[MovedThing], sum: Option<Estimate>) -> FirstLimit {
+    let scaling: Vec<&MovedThing> = moved.iter().filter(|one| one.thing.scales()).collect();
+    let mut told: Vec<(Thing, f64, f64, f64)> = (scaling.iter())
+        .filter_map(|one| ends(one).map(|(median, low, high)| (one.thing, median, low, high)))
         .collect();
-    told.sort_by(|(_, one), (_, other)| other.median.total_cmp(&one.median));
-    if told.iter().all(|(_, of)| of.low.is_none()) {
+    told.sort_by(|(_, one, ..), (_, other, ..)| other.total_cmp(one));
+    let Some(&(larger, median, low, _)) = told.first() else {
+        return FirstLimit::Undecided;
+    };
+    // All come to 1, or a little more: so much is left for those without an interval.
+    let left = Limits::SUM_MAX - told.iter().map(|(_, median, ..)| median).sum::<f64>();
+    if told.len() < scaling.len() && left >= low {
         return FirstLimit::Undecided;
     }
-    let (larger, of) = told[0];
-    let low = of.low.filter(|low| *low > 0.0 && of.median >= OF_SPEED);
-    let Some(low) = low else {
+    // More lies in what was not moved than in any of what was.
+    if sum
+        .and_then(|sum| sum.high)
+        .is_some_and(|high| 1.0 - high > median)
+    {
         return FirstLimit::NothingMoved;
-    };
-    match told.get(1) {
-        Some((other, next)) if next.high.unwrap_or(next.median) >= low => FirstLimit::Alike {
-            larger,
-            other: *other,
-        },
-        _ => FirstLimit::One { thing: larger },
+    }
+    if low <= 0.0 || median < OF_SPEED {
+        return match told.iter().any(|(.., high)| *high > OF_SPEED) {
+            true => FirstLimit::Undecided,
+            false => FirstLimit::NothingMoved,
+        };
+    }
+    let others = told[1..].iter().filter(|(.., high)| *high >= low);
+    match others.max_by(|(.., one), (.., other)| one.total_cmp(other)) {
+        Some(&(other, ..)) => FirstLimit::Alike { larger, other },
+        None => FirstLimit::One { thing: larger },
     }
 }
 
@@ -269,7 +308,7 @@ fn used_by(base: &CellSummary, cell: &CellSummary, thing: Thing) -> Vec<CpuUser>
         (Role::Replica, Some(replicas).filter(|_| with_replicas)),
         (Role::Client, cpu.client),
         (Role::Front, cpu.front),
-        (Role::Links, sum_of([cpu.links, cpu.links_spin])),
+        (Role::Links, cpu.links),
         (
             Role::Disk,
             sum_of([disks.writer, disks.replica.map(|one| one * followers)]),
@@ -333,6 +372,11 @@ mod tests {
         things.iter().map(|thing| (*thing, SLOWER)).collect()
     }
 
+    fn elasticity(moved: &[MovedThing], thing: Thing) -> Option<Estimate> {
+        let mut all = moved.iter();
+        all.find(|one| one.thing == thing)?.elasticity
+    }
+
     fn only(cells: &[CellSummary]) -> Limits {
         let mut all = of(cells, Risk::ONE_LOOK);
         assert_eq!(all.len(), 1);
@@ -356,7 +400,8 @@ mod tests {
             c in 0.0_f64..5.0,
         ) {
             let (most, all) = (a.max(b), a + b + c);
-            prop_assume!(most > 1.3 * a.min(b) && most > 0.3 * all);
+            // Else more is missing than any of them has.
+            prop_assume!(most > 1.3 * a.min(b) && most > 0.3 * all && most > 1.2 * c);
             let things = slower(&[Thing::Distance, Thing::Flush]);
             let cells = measured(&things, |thing| {
                 let of = |own: Thing, time: f64| match thing {
@@ -421,7 +466,11 @@ mod tests {
             to: 5.0,
             unit: SettingUnit::Count,
             throughput_per_s: None,
-            ratio: None,
+            ratio: Some(Estimate {
+                median: 1.2,
+                low: Some(1.1),
+                high: Some(1.3),
+            }),
             elasticity: Some(Estimate {
                 median,
                 low: Some(median - half),
@@ -436,17 +485,28 @@ mod tests {
         let distance = row(Thing::Distance, 0.9, 0.05);
         let of = |rows: &[MovedThing]| {
             let all = [std::slice::from_ref(&distance), rows].concat();
-            first_limit(&all)
+            first_limit(&all, None)
         };
         let (appliers, rows) = (Thing::Appliers, Thing::Schemas);
         let found = of(&[row(rows, 0.9, 0.1), row(appliers, 0.5, 0.2)]);
         assert_eq!(found, FirstLimit::Appliers { appliers: 4 });
         assert_eq!(of(&[row(rows, 0.5, 0.2)]), FirstLimit::Rows);
         let thing = Thing::Distance;
-        assert_eq!(of(&[row(rows, 0.49, 0.1)]), FirstLimit::One { thing });
-        assert_eq!(of(&[row(appliers, 0.6, 0.4)]), FirstLimit::One { thing });
+        assert_eq!(of(&[row(rows, 0.24, 0.1)]), FirstLimit::One { thing });
+        assert_eq!(of(&[row(appliers, 0.6, 0.55)]), FirstLimit::One { thing });
         let connections = row(Thing::Connections, 1.0, 0.1);
         assert_eq!(of(&[connections]), FirstLimit::One { thing });
+        // Two labs may differ by so much; and what has no interval may be the limit.
+        let mut differ = row(appliers, 0.6, 0.1);
+        differ.ratio = Some(Estimate {
+            median: 1.1,
+            low: Some(1.04),
+            high: Some(1.2),
+        });
+        assert_eq!(of(&[differ]), FirstLimit::One { thing });
+        let mut open = row(rows, 0.6, 0.1);
+        open.elasticity = None;
+        assert_eq!(of(&[open]), FirstLimit::Undecided);
     }
 
     #[test]
@@ -454,7 +514,7 @@ mod tests {
         let thing = Thing::Flush;
         let of = |median, half, other| {
             let other = row(Thing::Distance, other, 0.05);
-            first_limit(&[other, row(thing, median, half)])
+            first_limit(&[other, row(thing, median, half)], None)
         };
         assert_eq!(of(0.6, 0.1, 0.4), FirstLimit::One { thing });
         let alike = FirstLimit::Alike {
@@ -463,11 +523,57 @@ mod tests {
         };
         assert_eq!(of(0.6, 0.2, 0.4), alike);
         assert_eq!(of(0.19, 0.01, 0.0), FirstLimit::NothingMoved);
-        assert_eq!(of(0.3, 0.31, 0.0), FirstLimit::NothingMoved);
+        assert_eq!(of(0.3, 0.31, 0.0), FirstLimit::Undecided);
         let mut alone = row(thing, 0.9, 0.0);
         alone.elasticity = Some(Estimate::without_interval(0.9));
-        assert_eq!(first_limit(&[alone]), FirstLimit::Undecided);
-        assert_eq!(first_limit(&[]), FirstLimit::Undecided);
+        assert_eq!(first_limit(&[alone], None), FirstLimit::Undecided);
+        assert_eq!(first_limit(&[], None), FirstLimit::Undecided);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_passed_over() {
+        let of = |rows: &[MovedThing], sum| first_limit(rows, sum);
+        let mut open = row(Thing::Distance, 0.9, 0.1);
+        open.elasticity = None;
+        let flush = row(Thing::Flush, 0.22, 0.07);
+        // The distance may have all that is left of 1.
+        assert_eq!(of(&[open, flush.clone()], None), FirstLimit::Undecided);
+        let sum = Some(Estimate {
+            median: 0.27,
+            low: Some(0.22),
+            high: Some(0.32),
+        });
+        assert_eq!(of(&[flush], sum), FirstLimit::NothingMoved);
+        // Not the next by its median, but the one that may have most.
+        let thing = |thing, median, half| row(thing, median, half);
+        let rows = [
+            thing(Thing::Distance, 0.6, 0.05),
+            thing(Thing::Flush, 0.45, 0.03),
+            thing(Thing::Iops, 0.4, 0.35),
+        ];
+        let expected = FirstLimit::Alike {
+            larger: Thing::Distance,
+            other: Thing::Iops,
+        };
+        assert_eq!(of(&rows, None), expected);
+    }
+
+    #[test]
+    fn of_cpus_it_counts_how_slow_they_really_were() {
+        let things = slower(&[Thing::WriterCpu]);
+        let mut cells = measured(&things, |thing| if thing.is_some() { 75.0 } else { 100.0 });
+        let got = |writer| {
+            Some(CpuSpeed {
+                writer,
+                ..CpuSpeed::default()
+            })
+        };
+        cells[1].cpu_speed_got = got(0.75);
+        let limits = only(&cells);
+        let found = elasticity(&limits.moved, Thing::WriterCpu).expect("a figure");
+        assert!((found.median - 1.0).abs() < 0.02, "{found:?}");
+        cells[1].cpu_speed_got = got(0.99);
+        assert_eq!(only(&cells).moved[0].elasticity, None);
     }
 
     #[test]
@@ -524,12 +630,12 @@ mod tests {
             told.collect::<Vec<(Role, f64)>>()
         };
         let rest = [
-            (Role::Disk, 60.0),
-            (Role::Links, 30.0),
-            (Role::Client, 10.0),
+            (Role::Disk, 63.0),
+            (Role::Links, 26.0),
+            (Role::Client, 11.0),
         ];
         assert_eq!(users(Thing::RestCpu), rest);
-        assert_eq!(users(Thing::SharedCpu)[0], (Role::Writer, 83.0));
+        assert_eq!(users(Thing::SharedCpu)[0], (Role::Writer, 84.0));
         assert!(users(Thing::Distance).is_empty());
     }
 }

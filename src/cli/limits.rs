@@ -1,6 +1,7 @@
 //! `limits`: what stops the modes of a study from committing more.
 
 use crate::error::Result;
+use crate::lab::slow_cpus;
 use crate::plan::Placement;
 use crate::run::cpus;
 use crate::study::Study;
@@ -11,7 +12,14 @@ use crate::study::moving::{self, CpuParts};
 /// # Errors
 /// Mistakes: what limits cannot be asked of, or more CPUs than there are.
 pub fn of(study: &Study) -> Result<Study> {
-    moving::limits(study, parts(&cpus::placement(study)?))
+    let parts = match slow_cpus::check_allowed() {
+        Ok(()) => parts(&cpus::placement(study)?),
+        Err(refused) => {
+            eprintln!("CPUs are not moved: {refused}");
+            CpuParts::None
+        }
+    };
+    moving::limits(study, parts)
 }
 
 /// Which parts have CPUs of their own. Where one node of a lab has some, it is the writer.

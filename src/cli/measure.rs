@@ -231,6 +231,7 @@ pub fn run_text(
     };
     fetch_missing(&read()?, &cache, &catalogue)?;
     let study = turn(&read()?)?;
+    need_cpus(&study)?;
     let order = Order {
         plan: plan(&study),
         study_text: text.to_owned(),

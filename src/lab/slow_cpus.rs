@@ -146,8 +146,8 @@ pub fn check_allowed() -> Result<()> {
 fn refused(reason: &str) -> Error {
     let allowed = format!(
         "needs the real-time class SCHED_FIFO, which the kernel refuses here ({reason}): run \
-         acklab with the capability CAP_SYS_NICE (of a container, --cap-add SYS_NICE), or leave \
-         cpu_speed out"
+         acklab with the capability CAP_SYS_NICE (of a container, --cap-add SYS_NICE), or do \
+         without slower CPUs"
     );
     Mistake::new("this machine", "cpu_speed", "", &allowed).into()
 }
@@ -244,14 +244,19 @@ fn hold(holder: &Holder, speed: f64, ready: Sender<Ready>) {
         return;
     }
     let duty = Duty::leaving(speed);
-    let begun_ns = now_ns();
+    let mut begun_ns = now_ns();
     let used_ns = thread_cpu_ns();
+    let mut before = Account::default();
     for number in 0.. {
         // Falling asleep and waking up keep others from the CPU too.
-        let account = Account {
+        let mut account = Account {
             held_ns: thread_cpu_ns() - used_ns,
             elapsed_ns: now_ns() - begun_ns,
         };
+        let forgiven_ns = duty::standstill_ns(before, account);
+        begun_ns += forgiven_ns;
+        account.elapsed_ns -= forgiven_ns;
+        before = account;
         holder.tell(account);
         let turn = duty.turn(account, number);
         spin(turn.hold_ns);

@@ -158,18 +158,23 @@ server = "mysql"
 mode = "group"
 [[sweep]]
 workload = "update_index"
-connections = [1, 2]
+connections = [2, 3]
 pace = "10ms"
 rtt = ["2ms", "2.5ms"]
 "#,
     );
     // Asked for twice, and measured once, with all that is moved from it.
     study.sweeps.push(Sweep {
-        connections: vec![2],
+        connections: vec![3],
         ..study.sweeps[0].clone()
     });
     let asked = plan(&study).cells;
-    for parts in [CpuParts::Shared, CpuParts::Writer, CpuParts::All] {
+    for parts in [
+        CpuParts::None,
+        CpuParts::Shared,
+        CpuParts::Writer,
+        CpuParts::All,
+    ] {
         let whole = moving::limits(&study, parts).unwrap();
         let cells = plan(&whole).cells;
         let points: Vec<Point> = cells.iter().map(|cell| Point::of(&whole, cell)).collect();
@@ -186,6 +191,7 @@ rtt = ["2ms", "2.5ms"]
             assert!(cell.id.ends_with(&format!("/moved-{word}")), "{}", cell.id);
         }
         let cpus = match parts {
+            CpuParts::None => 0,
             CpuParts::Shared => 1,
             CpuParts::Writer => 2,
             CpuParts::All => 3,

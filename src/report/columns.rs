@@ -37,6 +37,7 @@ pub fn figures(summary: &Summary) -> Figures<'_> {
         (true, costs(summary)),
         (any(|cell| cell.offered_per_s.is_some()), offered()),
         (any(|cell| cell.applied_after), applied_alone()),
+        (any(|cell| cell.moved.is_some()), ground::moved()),
         (any(|cell| cell.schemas > 1), ground::schemas()),
         (any(|cell| !cell.cpu_speed.is_full()), ground::speeds()),
         (any(|cell| cell.pace_us.is_some()), paced()),

@@ -1,6 +1,6 @@
 //! What a cell's servers stand on, where it is not as usual: slower CPUs, several schemas.
 
-use super::figure::{Figures, count, number};
+use super::figure::{Figures, count, number, words};
 use super::numbers::Unit::Share;
 use crate::analysis::summary::CellSummary;
 use crate::study::CpuSpeed;
@@ -22,6 +22,12 @@ pub fn speeds() -> Figures<'static> {
         ]
     };
     parts.into_iter().flat_map(pair).collect()
+}
+
+/// The column of what is moved.
+pub fn moved() -> Figures<'static> {
+    let thing = |cell: &CellSummary| cell.moved.map(|moved| moved.thing.word().to_owned());
+    vec![words("moved", move |cell| thing(cell).unwrap_or_default())]
 }
 
 /// The column of schemas.

@@ -30,6 +30,9 @@ use crate::study::{Mode, Study};
 
 /// The labs of a study. Dropped, all that runs in them ends.
 pub struct Labs<'s> {
+    /// While CPUs are slower than this host gives them. The first to be dropped: servers end on
+    /// CPUs that are free.
+    slowed: Option<Slowed>,
     rig: Rig,
     study: &'s Study,
     cache: &'s Cache,
@@ -37,8 +40,6 @@ pub struct Labs<'s> {
     /// The drivers at work, or last at work.
     drivers: Range<usize>,
     copies: Option<disks::CopiesWatch>,
-    /// While CPUs are slower than this host gives them.
-    slowed: Option<Slowed>,
 }
 
 impl<'s> Labs<'s> {
@@ -51,13 +52,13 @@ impl<'s> Labs<'s> {
     ) -> Result<Labs<'s>> {
         let catalogue = Catalogue::builtin();
         Ok(Labs {
+            slowed: None,
             rig: Rig::build(study, &catalogue, cache, run_folder, events)?,
             study,
             cache,
             run_folder,
             drivers: 0..0,
             copies: None,
-            slowed: None,
         })
     }
 

@@ -339,7 +339,8 @@ fn has_tables(study: &Study, plan: &LabPlan, workload: &Workload) -> bool {
 
 fn load(lab: &mut Lab, workload: &Workload, schemas: &[String], seed: u64) -> Result<()> {
     let writer = &mut lab.nodes[0];
-    for schema in schemas {
+    // The first is the last: what is in memory then is its rows, as without the others.
+    for schema in schemas.iter().rev() {
         writer.run(&format!("USE {schema}"))?;
         for statement in setup_statements(workload, seed) {
             writer.run(&statement)?;

@@ -25,10 +25,12 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// and of one near it: the percentile scatters by some 6 % then, a knee by a quarter of that.
 const WINDOW_FINE: Duration = Duration::from_secs(10);
 const OFF_MAX: f64 = 0.05;
+/// One search of so many may stray.
+const STRAYS: usize = 20;
 
 /// Many searches for the same knee.
 pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
-    let searches: u64 = if is_quick { 2 } else { 20 };
+    let searches: u64 = if is_quick { 1 } else { 20 };
     let truth_per_s = SERVICE.as_secs_f64().recip() - 100.0_f64.ln() / LIMIT.as_secs_f64();
     let mut off = Vec::new();
     for number in 0..searches {
@@ -43,16 +45,17 @@ pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec
 fn judge(off: &[Option<f64>], truth_per_s: f64) -> Check {
     let is_near = |off: &&Option<f64>| off.is_some_and(|off| off.abs() <= OFF_MAX);
     let (near, all) = (off.iter().filter(is_near).count(), off.len());
+    let least = all - all / STRAYS;
     let found: Vec<f64> = off.iter().flatten().copied().collect();
-    let least = found.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = found.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let ends = match found.is_empty() {
         true => "none found one".to_owned(),
         false => format!(
             "{} found one, {:+.1} to {:+.1} % off",
             found.len(),
-            least * 100.0,
-            most * 100.0
+            lowest * 100.0,
+            highest * 100.0
         ),
     };
     Check {
@@ -60,9 +63,9 @@ fn judge(off: &[Option<f64>], truth_per_s: f64) -> Check {
             "knee, M/M/1, p99 at most {:.1} ms",
             LIMIT.as_secs_f64() * 1e3
         ),
-        must_hold: format!("within 5 % of {truth_per_s:.0}/s in {} of {all}", all - 1),
+        must_hold: format!("within 5 % of {truth_per_s:.0}/s in {least} of {all}"),
         reached: format!("{near} of {all}; {ends}"),
-        holds: near + 1 >= all,
+        holds: near >= least,
     }
 }
 
@@ -106,13 +109,14 @@ mod tests {
         let off = |far: &[f64]| {
             let near = (far.len()..20).map(|_| Some(-0.03));
             let far = far.iter().map(|off| Some(*off));
-            judge(&far.chain(near).collect::<Vec<_>>(), 7_807.0)
+            judge(&far.chain(near).collect::<Vec<_>>(), 2_602.0)
         };
         assert!(off(&[]).holds && off(&[0.08]).holds);
         let missed = off(&[0.08, -0.06]);
         assert!(!missed.holds);
         assert!(missed.reached.contains("18 of 20"), "{}", missed.reached);
-        let none = judge(&[None, None, Some(0.0)], 7_807.0);
+        assert!(!judge(&[Some(0.07)], 2_602.0).holds, "a single one may not");
+        let none = judge(&[None, None, Some(0.0)], 2_602.0);
         assert!(!none.holds && none.reached.contains("1 found one"));
     }
 }

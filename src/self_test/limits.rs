@@ -17,11 +17,12 @@ const FACTORS: [(f64, usize); 2] = [(3.0, 0), (1.5, 1)];
 /// In short.
 const QUICK: [&str; 2] = ["round trips", "IOPS"];
 /// Of the study without a plant, which only tells its size, and with it.
-const ROUNDS: [u32; 2] = [2, 4];
+const ROUNDS: [u32; 2] = [2, 6];
+/// What can be asked for; what would be less cannot be planted.
+const SPEED_LEAST: f64 = 0.05;
+const IOPS_LEAST: f64 = 10.0;
 /// Of the hot row.
-const CONNECTIONS: f64 = 32.0;
-/// How long a transaction takes its time, before it comes to a row that nobody else wants.
-const COLD_S: f64 = 0.005;
+const CONNECTIONS: f64 = 8.0;
 
 /// Something to be planted.
 struct Plant {
@@ -30,39 +31,40 @@ struct Plant {
     thing: Thing,
     /// The study's lines up to its sweep.
     head: &'static str,
-    /// The sweep's lines without it.
+    /// The sweep's lines, given those that plant it or do without.
+    sweep: fn(&str) -> String,
     without: &'static str,
-    /// With it, given what was measured without and how many times less is to get through.
+    /// Given what was measured without, and how many times less is to get through.
     with: fn(&CellSummary, f64) -> Option<String>,
 }
 
 const SINGLE: &str = "[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n";
 const SEMISYNC: &str =
     "sites = [\"a\", \"b\"]\n[[mode]]\nserver = \"mysql\"\nmode = \"semisync\"\n";
-const GALERA: &str = "sites = [\"a\", \"b\"]\n[[mode]]\nserver = \"mariadb\"\nmode = \"galera\"\n\
-                      appliers = 1\nbinary_log = false\n";
-const OWN_CPU: &str = "cpus = \"writer\"\n[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n";
-/// One connection, and as many as find work to share.
-const ONE: &str = "workload = \"update_non_index\"\n";
-const MANY: &str = "workload = \"update_non_index\"\nconnections = 16\n";
+/// Rows that few transactions want at once.
+const SUMS: &str = "setup = [\"CREATE TABLE sums (id INT PRIMARY KEY, n INT NOT NULL)\", \
+                    \"INSERT INTO sums WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 \
+                    FROM n WHERE i < 1000) SELECT i, 0 FROM n\"]\n";
 
 const PLANTS: [Plant; 8] = [
     Plant {
         name: "round trips",
         thing: Thing::Distance,
         head: SEMISYNC,
-        without: "workload = \"update_non_index\"\nrtt = \"0.1ms\"\n",
-        with: |cell, factor| Some(format!("{ONE}rtt = \"{}\"\n", ms(factor * took_s(cell)?))),
+        sweep: |given| format!("workload = \"write_only\"\n{given}"),
+        without: "rtt = \"0.1ms\"\n",
+        with: |cell, factor| Some(format!("rtt = \"{}\"\n", ms(factor * took_s(cell)?))),
     },
     Plant {
         name: "link rate",
         thing: Thing::LinkRate,
         head: SEMISYNC,
-        without: "workload = \"update_non_index\"\nconnections = 16\nrtt = \"0.25ms\"\n",
+        sweep: |given| format!("workload = \"write_only\"\nconnections = 8\n{given}"),
+        without: "rtt = \"20ms\"\n",
         with: |cell, factor| {
             let bytes_per_s = per_s(cell)? * cell.bytes_per_commit.replication? / factor;
             Some(format!(
-                "{MANY}[[sweep.distances]]\nab = \"0.25ms\"\nrate = \"{bytes_per_s:.0}B/s\"\n"
+                "[[sweep.distances]]\nab = \"20ms\"\nrate = \"{bytes_per_s:.0}B/s\"\n"
             ))
         },
     },
@@ -70,52 +72,63 @@ const PLANTS: [Plant; 8] = [
         name: "flush time",
         thing: Thing::Flush,
         head: SINGLE,
-        without: "workload = \"update_non_index\"\nrtt = \"0.1ms\"\nflush = \"0ms\"\n",
+        sweep: |given| format!("workload = \"write_only\"\nrtt = \"0.1ms\"\n{given}"),
+        without: "flush = \"0ms\"\n",
         with: |cell, factor| {
             let each_s = factor * took_s(cell)? / cell.flushes_per_commit.writer?;
-            Some(format!(
-                "{ONE}rtt = \"0.1ms\"\nflush = \"{}\"\n",
-                ms(each_s)
-            ))
+            Some(format!("flush = \"{}\"\n", ms(each_s)))
         },
     },
     Plant {
         name: "IOPS",
         thing: Thing::Iops,
         head: SINGLE,
-        without: "workload = \"update_non_index\"\nconnections = 16\nrtt = \"0.1ms\"\n\
-                  flush = \"0ms\"\n",
+        sweep: |given| {
+            format!("workload = \"write_only\"\nconnections = 8\nrtt = \"0.1ms\"\n{given}")
+        },
+        without: "flush = \"4ms\"\n",
         with: |cell, factor| {
             let reads = cell.reads_per_commit.writer.unwrap_or_default();
             let iops = per_s(cell)? * (reads + cell.writes_per_commit.writer?) / factor;
-            Some(format!(
-                "{MANY}rtt = \"0.1ms\"\n[[sweep.disk]]\niops = {iops:.0}\n"
-            ))
+            (iops >= IOPS_LEAST)
+                .then(|| format!("[[sweep.disk]]\nflush = \"4ms\"\niops = {iops:.0}\n"))
         },
     },
     Plant {
         name: "CPU of the writer",
         thing: Thing::WriterCpu,
-        head: OWN_CPU,
-        without: "workload = \"update_non_index\"\nconnections = 16\nrtt = \"0.1ms\"\n",
+        head: "cpus = \"writer\"\n[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n",
+        // What it says is little and what it does is much, or links and driver would be the limit.
+        sweep: |given| {
+            format!(
+                "workload = \"hashes\"\nconnections = 8\nrtt = \"0.1ms\"\nflush = \"0ms\"\n{given}\
+                 [workload.hashes]\ntool = \"custom\"\n{SUMS}\
+                 [[workload.hashes.transaction]]\nname = \"hash\"\nstatement = [\
+                 {{ sql = \"SELECT BENCHMARK(4000, SHA2('acklab', 512))\" }}, \
+                 {{ sql = \"UPDATE sums SET n = n + 1 WHERE id = ?\", \
+                 parameters = [{{ type = \"integer\", max = 1000 }}] }}]\n"
+            )
+        },
+        without: "",
         with: |cell, factor| {
             let used = per_s(cell)? * cell.cpu_us_per_commit.writer? / 1e6;
             let speed = (used / factor).min(1.0);
-            Some(format!(
-                "{MANY}rtt = \"0.1ms\"\ncpu_speed = {{ writer = {speed:.3} }}\n"
-            ))
+            (speed >= SPEED_LEAST).then(|| format!("cpu_speed = {{ writer = {speed:.3} }}\n"))
         },
     },
     Plant {
         name: "one applier",
         thing: Thing::Appliers,
-        head: GALERA,
-        without: "workload = \"update_non_index\"\nconnections = 16\nrtt = \"0.25ms\"\n\
-                  flush = \"0ms\"\n",
+        head: "sites = [\"a\", \"b\"]\n[[mode]]\nserver = \"mariadb\"\nmode = \"galera\"\n\
+               appliers = 1\nbinary_log = false\n",
+        sweep: |given| {
+            format!("workload = \"write_only\"\nconnections = 8\nrtt = \"8ms\"\n{given}")
+        },
+        without: "flush = \"0ms\"\n",
         with: |cell, factor| {
             let each_s = factor / per_s(cell)? / cell.flushes_per_commit.replica?;
             Some(format!(
-                "{MANY}rtt = \"0.25ms\"\n[[sweep.disk]]\nb = {{ flush = \"{}\" }}\n",
+                "[[sweep.disk]]\nb = {{ flush = \"{}\" }}\n",
                 ms(each_s)
             ))
         },
@@ -124,41 +137,39 @@ const PLANTS: [Plant; 8] = [
         name: "hot row",
         thing: Thing::Schemas,
         head: SINGLE,
-        without: "workload = \"cold\"\nconnections = 32\nrtt = \"0.1ms\"\nflush = \"1ms\"\n\
-                  [workload.cold]\ntool = \"custom\"\n\
-                  setup = [\"CREATE TABLE hot (id INT PRIMARY KEY, n INT NOT NULL)\", \
-                  \"INSERT INTO hot WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 \
-                  FROM n WHERE i < 1000) SELECT i, 0 FROM n\"]\n\
-                  [[workload.cold.transaction]]\nname = \"one of many\"\nstatement = [\
-                  { sql = \"DO SLEEP(0.005)\" }, \
-                  { sql = \"UPDATE hot SET n = n + 1 WHERE id = ?\", \
-                  parameters = [{ type = \"integer\", max = 1000 }] }]\n",
+        // Each keeps its row for a while, as an application does that thinks before it commits.
+        sweep: |given| {
+            format!(
+                "workload = \"kept\"\nconnections = 8\nrtt = \"0.1ms\"\nflush = \"0ms\"\n\
+                 [workload.kept]\ntool = \"custom\"\n{SUMS}\
+                 [[workload.kept.transaction]]\nname = \"keep\"\nstatement = [{given}, \
+                 {{ sql = \"DO SLEEP(0.01)\" }}]\n"
+            )
+        },
+        without: "{ sql = \"UPDATE sums SET n = n + 1 WHERE id = ?\", \
+                  parameters = [{ type = \"integer\", max = 1000 }] }",
         with: |cell, factor| {
-            // From taking the row to having committed it is all that does not sleep.
-            let held_s = took_s(cell)? * CONNECTIONS - COLD_S;
-            let sleeps_s = held_s * (CONNECTIONS / factor - 1.0);
-            Some(format!(
-                "workload = \"hot\"\nconnections = 32\nrtt = \"0.1ms\"\nflush = \"1ms\"\n\
-                 [workload.hot]\ntool = \"custom\"\n\
-                 setup = [\"CREATE TABLE hot (id INT PRIMARY KEY, n INT NOT NULL)\", \
-                 \"INSERT INTO hot VALUES (1, 0)\"]\n\
-                 [[workload.hot.transaction]]\nname = \"the one row\"\n\
-                 statement = [\"DO SLEEP({sleeps_s:.4})\", \
-                 \"UPDATE hot SET n = n + 1 WHERE id = 1\"]\n"
-            ))
+            // A transaction does nothing but keep its row there. With one row one goes at a time:
+            // each takes its time before that, so that so many are on their way.
+            let kept_s = took_s(cell)? * CONNECTIONS;
+            let before_s = kept_s * (CONNECTIONS / factor - 1.0);
+            (before_s > 0.0).then(|| {
+                format!(
+                    "{{ sql = \"DO SLEEP({before_s:.4})\" }}, \
+                 {{ sql = \"UPDATE sums SET n = n + 1 WHERE id = 1\" }}"
+                )
+            })
         },
     },
     Plant {
         name: "driver",
         thing: Thing::Pace,
         head: SINGLE,
-        without: "workload = \"update_non_index\"\nrtt = \"0.1ms\"\nflush = \"0ms\"\n",
-        with: |cell, factor| {
-            let pace = ms(factor * took_s(cell)?);
-            Some(format!(
-                "{ONE}rtt = \"0.1ms\"\nflush = \"0ms\"\npace = \"{pace}\"\n"
-            ))
+        sweep: |given| {
+            format!("workload = \"write_only\"\nrtt = \"0.1ms\"\nflush = \"0ms\"\n{given}")
         },
+        without: "",
+        with: |cell, factor| Some(format!("pace = \"{}\"\n", ms(factor * took_s(cell)?))),
     },
 ];
 
@@ -176,10 +187,11 @@ fn ms(seconds: f64) -> String {
     format!("{:.3}ms", seconds * 1e3)
 }
 
-fn study(head: &str, sweep: &str, rounds: u32) -> String {
+fn study(plant: &Plant, given: &str, rounds: u32) -> String {
+    let (head, sweep) = (plant.head, (plant.sweep)(given));
     format!(
-        "name = \"self-test\"\ntitle = \"one limit, planted\"\nseed = 11\nrounds = {rounds}\n\
-         warmup = \"0.3s\"\nmeasure = \"0.8s\"\n{head}[[sweep]]\n{sweep}"
+        "name = \"self-test\"\ntitle = \"one limit, planted\"\nseed = 13\nrounds = {rounds}\n\
+         warmup = \"0.3s\"\nmeasure = \"1.5s\"\n{head}[[sweep]]\n{sweep}"
     )
 }
 
@@ -244,7 +256,7 @@ fn seen_of(
     factors: &[(f64, usize)],
 ) -> Result<Vec<Seen>> {
     let slug = plant.name.replace(' ', "-");
-    let without = study(plant.head, plant.without, ROUNDS[0]);
+    let without = study(plant, plant.without, ROUNDS[0]);
     let record = (parts.run_study)(&format!("self-test-limits-{slug}"), &without)?;
     let size = analysis::summarise(&record);
     let mut seen = Vec::new();
@@ -254,9 +266,9 @@ fn seen_of(
             .first()
             .and_then(|cell| (plant.with)(cell, *factor))
         {
-            Some(sweep) => {
+            Some(given) => {
                 let name = format!("self-test-limits-{slug}-{}", times(*factor));
-                let text = study(plant.head, &sweep, ROUNDS[1]);
+                let text = study(plant, &given, ROUNDS[1]);
                 first_limit(&analysis::summarise(&(parts.run_limits)(&name, &text)?))
             }
             None => None,
@@ -361,11 +373,11 @@ mod tests {
     #[test]
     fn studies_are_without_mistakes_and_the_planted_thing_can_be_moved() {
         for plant in &PLANTS {
-            let without = sample(&study(plant.head, plant.without, ROUNDS[0]));
+            let without = sample(&study(plant, plant.without, ROUNDS[0]));
             assert_eq!((without.modes.len(), without.sweeps.len()), (1, 1));
             for (factor, _) in FACTORS {
-                let sweep = (plant.with)(&cell(), factor).expect(plant.name);
-                let planted = sample(&study(plant.head, &sweep, ROUNDS[1]));
+                let given = (plant.with)(&cell(), factor).expect(plant.name);
+                let planted = sample(&study(plant, &given, ROUNDS[1]));
                 let parts = match plant.thing {
                     Thing::WriterCpu => CpuParts::Writer,
                     _ => CpuParts::Shared,
@@ -399,9 +411,9 @@ mod tests {
         assert!(with("IOPS").contains("iops = 500"), "three each");
         assert!(with("CPU of the writer").contains("writer = 0.150"));
         assert!(with("one applier").contains("flush = \"6.000ms\""));
-        // 32 connections at 500/s take 64 ms each, of which 5 they sleep.
-        let sleep = format!("SLEEP({:.4})", 0.059 * (32.0 / 3.0 - 1.0));
-        assert!(with("hot row").contains(&sleep), "{sleep}");
+        // Eight connections at 500/s take 16 ms each.
+        let before = format!("SLEEP({:.4})", 0.016 * (8.0 / 3.0 - 1.0));
+        assert!(with("hot row").contains(&before), "{before}");
         assert!(with("driver").contains("pace = \"6.000ms\""));
     }
 

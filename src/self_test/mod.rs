@@ -51,13 +51,13 @@ pub const KINDS: [Kind; 6] = [
     Kind {
         name: "knee",
         title: "does the search for a knee find one that is known",
-        takes: [Duration::from_secs(180), Duration::from_secs(900)],
+        takes: [Duration::from_secs(80), Duration::from_secs(1_600)],
         run: knee::run,
     },
     Kind {
         name: "same",
         title: "how often does a mode seem to differ from itself",
-        takes: [Duration::from_secs(185), Duration::from_secs(1_300)],
+        takes: [Duration::from_secs(115), Duration::from_secs(1_300)],
         run: same::run,
     },
     Kind {
@@ -69,7 +69,7 @@ pub const KINDS: [Kind; 6] = [
     Kind {
         name: "limits",
         title: "is the first limit of a study named where it is known",
-        takes: [Duration::from_secs(110), Duration::from_secs(1_400)],
+        takes: [Duration::from_secs(150), Duration::from_secs(1_700)],
         run: limits::run,
     },
 ];

@@ -14,6 +14,7 @@ pub mod fault;
 pub mod front;
 pub mod limits;
 pub mod mode;
+mod movable;
 pub mod moved;
 pub mod moving;
 pub mod network;

@@ -4,17 +4,13 @@
 use std::time::Duration;
 
 use super::disk::{Delay, Disk, Disks};
-use super::mode::{Family, Mode, ModeSpec};
+use super::mode::{Family, ModeSpec};
+use super::movable::{PLACE, mistakes, names_a_schema};
 use super::moved::{Moved, Thing};
 use super::network::Distances;
-use super::sweep::{Apply, CpuSpeed, Sweep};
-use super::workload::Workload;
-use super::{Study, limits, nodes, units, written};
+use super::sweep::{CpuSpeed, Sweep};
+use super::{Study, limits, nodes, written};
 use crate::error::{Error, Mistake, Result};
-
-const PLACE: &str = "acklab limits";
-const CLOSED_ONLY: &str =
-    "limits asks what bounds throughput: closed loops only; give a study without it";
 
 /// A time that is moved is so many times as long,
 const LONGER: f64 = 1.25;
@@ -26,6 +22,8 @@ const SCHEMAS: u32 = 2;
 /// Which parts of a lab have CPUs of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuParts {
+    /// Nobody may make CPUs slower here.
+    None,
     /// None: all share all of them.
     Shared,
     /// The writer; replicas, links, disks and drivers share the rest.
@@ -60,7 +58,12 @@ pub fn limits(study: &Study, parts: CpuParts) -> Result<Study> {
         all.any(|sweep: &Sweep| sweep.modes.contains(&spec.label))
     };
     let copies = copies.into_iter().flatten().filter(is_measured);
-    let modes = study.modes.iter().cloned().chain(copies).collect();
+    // Each cell is held against its own point, and none against another mode.
+    let alone = |spec: &ModeSpec| ModeSpec {
+        baseline: None,
+        ..spec.clone()
+    };
+    let modes = study.modes.iter().map(alone).chain(copies).collect();
     let whole = Study {
         title: format!("{}: its limits", study.title),
         article: None,
@@ -87,47 +90,6 @@ fn check_count(cells: usize) -> Result<()> {
          disks or client sites"
     );
     Err(Mistake::new(PLACE, "", &format!("{cells} cells"), &allowed).into())
-}
-
-/// What this cannot be asked of.
-fn mistakes(study: &Study) -> Vec<Mistake> {
-    let mut found: Vec<Mistake> = study.sweeps.iter().flat_map(of_sweep).collect();
-    if study.is_of_endpoints() {
-        let allowed = "limits moves the parts of a lab, and endpoints are taken as they are; it \
-                       asks what bounds throughput: closed loops only";
-        found.push(Mistake::new(PLACE, "mode", "endpoint", allowed));
-    }
-    found.extend(study.until.map(|share| {
-        let given = units::show_percent(share);
-        let allowed = "is not for limits: each cell is held against another, round by round; \
-                       give --rounds or --budget";
-        Mistake::new("command line", "--until", &given, allowed)
-    }));
-    found
-}
-
-fn of_sweep(sweep: &Sweep) -> Vec<Mistake> {
-    let rates = sweep.rates_per_s.iter().map(|rate| format!("{rate}/s"));
-    let knees = sweep.knee.iter().map(|knee| units::show(knee.p99));
-    let tools = sweep.workloads.iter().filter(|load| is_mysqlslap(load));
-    let open = [
-        ("rate", rates.collect::<Vec<String>>()),
-        ("knee", knees.collect()),
-        ("workload", tools.map(Workload::label).collect()),
-    ];
-    let given = open.into_iter().filter(|(_, given)| !given.is_empty());
-    let mut found: Vec<Mistake> = given
-        .map(|(key, given)| Mistake::new(PLACE, key, &given.join(", "), CLOSED_ONLY))
-        .collect();
-    if sweep.apply == Apply::After {
-        let allowed = "limits asks of replicas that apply as they go; give a study without it";
-        found.push(Mistake::new(PLACE, "apply", sweep.apply.word(), allowed));
-    }
-    found
-}
-
-fn is_mysqlslap(workload: &Workload) -> bool {
-    matches!(workload, Workload::Mysqlslap { .. })
 }
 
 /// Every point of a sweep, as a sweep of its own.
@@ -171,11 +133,8 @@ fn split<T>(points: Vec<Sweep>, axis: fn(&mut Sweep) -> &mut Vec<T>) -> Vec<Swee
 /// The mode with more appliers, in a row of its own, where there are any at work. A variant's
 /// variables are among its own, so that servers formed with them are the same.
 fn more_appliers(study: &Study, spec: &ModeSpec) -> Option<ModeSpec> {
-    let has_appliers = match spec.mode.family() {
-        Family::Replication => spec.mode != Mode::Single,
-        Family::Group | Family::Galera => true,
-        Family::Mirror | Family::Quorum | Family::Endpoint => false,
-    };
+    // Elsewhere no commit waits for an applier.
+    let has_appliers = matches!(spec.mode.family(), Family::Group | Family::Galera);
     let appliers = more(spec.appliers);
     let is_allowed = limits::APPLIERS.holds(appliers.into());
     (has_appliers && spec.nodes > 1 && is_allowed).then(|| ModeSpec {
@@ -443,7 +402,9 @@ impl<'s> Here<'s> {
             replicas: speed.replicas * replicas,
             rest: speed.rest * rest,
         };
-        Some(Sweep {
+        let speeds = [slowed.writer, slowed.replicas, slowed.rest];
+        let is_allowed = speeds.iter().all(|speed| limits::CPU_SPEED.holds(*speed));
+        is_allowed.then(|| Sweep {
             cpu_speeds: vec![slowed],
             ..self.point.clone()
         })
@@ -462,7 +423,14 @@ impl<'s> Here<'s> {
 
     fn more_schemas(&self) -> Option<(f64, Sweep)> {
         let has_one = self.point.schemas.iter().all(|schemas| *schemas == 1);
-        has_one.then(|| {
+        let many = self
+            .point
+            .connections
+            .iter()
+            .all(|connections| *connections > 1);
+        let mut loads = self.point.workloads.iter();
+        let can = loads.all(|load| !load.only_reads() && !names_a_schema(load));
+        (has_one && many && can).then(|| {
             let sweep = Sweep {
                 schemas: vec![SCHEMAS],
                 ..self.point.clone()
@@ -492,6 +460,7 @@ fn times(own: u32, many: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::study::written::sample;
+    use crate::study::{Apply, Mode, Workload};
 
     const TEXT: &str = r#"
 disk = { flush = "0.5ms", iops = 3000 }
@@ -502,10 +471,11 @@ mode = "single"
 
 [[mode]]
 server = "mysql"
-mode = "semisync"
+mode = "group"
 
 [[sweep]]
 workload = "update_index"
+connections = 2
 rtt = "2.15ms"
 "#;
 
@@ -541,7 +511,7 @@ rtt = "2.15ms"
     /// The one sweep in which that thing of the second mode is moved.
     fn one(study: &Study, thing: Thing) -> &Sweep {
         let is_it = |sweep: &&Sweep| sweep.moved.is_some_and(|moved| moved.thing == thing);
-        let mut all = moved(study, "mysql semisync").into_iter();
+        let mut all = moved(study, "mysql group").into_iter();
         all.find(is_it).expect("it is moved")
     }
 
@@ -550,12 +520,12 @@ rtt = "2.15ms"
         let study = turned(&sample(TEXT));
         let single = "flush iops shared-cpu schemas connections";
         assert_eq!(words(&study, "mysql single"), single);
-        let semisync = "distance flush iops shared-cpu appliers schemas connections";
-        assert_eq!(words(&study, "mysql semisync"), semisync);
+        let group = "distance flush iops shared-cpu appliers schemas connections";
+        assert_eq!(words(&study, "mysql group"), group);
         let here = changed(sample(TEXT), |study| {
             study.sweeps[0].distances[0].pairs.clear();
         });
-        assert!(!words(&turned(&here), "mysql semisync").contains("distance"));
+        assert!(!words(&turned(&here), "mysql group").contains("distance"));
         let far = turned(&with("client = \"b\""));
         assert!(words(&far, "mysql single").starts_with("distance flush"));
         let paced = turned(&with("pace = \"10ms\""));
@@ -565,7 +535,21 @@ rtt = "2.15ms"
             let load = crate::study::SysbenchLoad::PointSelect;
             study.sweeps[0].workloads = vec![Workload::sysbench(load)];
         });
-        assert!(!words(&turned(&reads), "mysql semisync").contains("appliers"));
+        let moved = words(&turned(&reads), "mysql group");
+        assert!(!moved.contains("appliers") && !moved.contains("schemas"));
+        let alone = turned(&changed(sample(TEXT), |study| {
+            study.sweeps[0].connections = vec![1];
+        }));
+        assert!(!words(&alone, "mysql single").contains("schemas"));
+        let named = changed(sample(TEXT), |study| {
+            study.sweeps[0].workloads = vec![Workload::Custom {
+                name: "own".to_owned(),
+                setup: vec!["CREATE TABLE `acklab`.t (id INT)".to_owned()],
+                transactions: vec![],
+                prepared: true,
+            }];
+        });
+        assert!(!words(&turned(&named), "mysql group").contains("schemas"));
     }
 
     #[test]
@@ -581,17 +565,23 @@ rtt = "2.15ms"
 
     #[test]
     fn cpus_are_moved_by_the_parts_that_have_their_own() {
+        let none = limits(&sample(TEXT), CpuParts::None).unwrap();
+        assert!(!words(&none, "mysql single").contains("cpu"));
+        let slowest = changed(sample(TEXT), |study| {
+            study.sweeps[0].cpu_speeds = vec![CpuSpeed::of_all(0.05)];
+        });
+        assert!(!words(&turned(&slowest), "mysql single").contains("cpu"));
         let cpus = |parts, label| {
             let study = limits(&sample(TEXT), parts).unwrap();
             let words = words(&study, label);
             let cpus = words.split(' ').filter(|word| word.ends_with("cpu"));
             cpus.map(str::to_owned).collect::<Vec<String>>()
         };
-        let (single, semisync) = ("mysql single", "mysql semisync");
-        assert_eq!(cpus(CpuParts::Writer, semisync), ["writer-cpu", "rest-cpu"]);
+        let (single, group) = ("mysql single", "mysql group");
+        assert_eq!(cpus(CpuParts::Writer, group), ["writer-cpu", "rest-cpu"]);
         assert_eq!(cpus(CpuParts::All, single), ["writer-cpu", "rest-cpu"]);
         assert_eq!(
-            cpus(CpuParts::All, semisync),
+            cpus(CpuParts::All, group),
             ["writer-cpu", "replicas-cpu", "rest-cpu"]
         );
         let slowed = |parts, thing| {
@@ -620,7 +610,7 @@ rtt = "2.15ms"
         assert_eq!((slow.all.flush, slow.all.iops), (flush, Some(3_000)));
         assert!(slow.label.ends_with(", flush × 1.25"), "{}", slow.label);
         assert_eq!(one(&study, Thing::Iops).disks[0].all.iops, Some(2_400));
-        let speeds = moved(&study, "mysql semisync");
+        let speeds = moved(&study, "mysql group");
         let speeds = speeds.iter().filter_map(|sweep| sweep.moved);
         assert!(
             speeds
@@ -678,7 +668,7 @@ rtt = "2.15ms"
         assert_eq!(copy.appliers, more(own.appliers));
         assert_eq!(
             copy.label,
-            format!("mysql semisync, {} appliers", copy.appliers)
+            format!("mysql group, {} appliers", copy.appliers)
         );
         assert_eq!((&copy.baseline, copy.mode), (&None, own.mode));
         let appliers = one(&study, Thing::Appliers);
@@ -686,7 +676,7 @@ rtt = "2.15ms"
         let speed = appliers.moved.unwrap().speed;
         assert_eq!(speed, times(own.appliers, copy.appliers));
         assert_eq!(one(&study, Thing::Schemas).schemas, [2]);
-        assert_eq!(one(&study, Thing::Connections).connections, [2]);
+        assert_eq!(one(&study, Thing::Connections).connections, [3]);
         assert_eq!([1, 2, 4, 5, 16].map(more), [2, 3, 5, 7, 20]);
         let used = study.sweeps.iter().filter(|s| s.modes == appliers.modes);
         assert_eq!(used.count(), 1, "with no other point");
@@ -702,13 +692,14 @@ rtt = "2.15ms"
         study.modes[1].appliers = limits::APPLIERS.high as u32;
         study.sweeps[0].connections = vec![limits::CONNECTIONS.high as u32];
         let turned = turned(&study);
-        assert_eq!(words(&turned, "mysql semisync"), "flush shared-cpu schemas");
+        assert_eq!(words(&turned, "mysql group"), "flush shared-cpu schemas");
         assert_eq!(turned.modes.len(), 2);
     }
 
     #[test]
     fn the_points_stay_and_what_follows_the_load_is_left_out() {
-        let mut study = with("connections = [1, 8]\nclient = [\"a\", \"b\"]");
+        let two = "connections = [1, 8]\nclient = [\"a\", \"b\"]";
+        let mut study = sample(&TEXT.replace("connections = 2", two));
         study.power_cuts = 3;
         study.article = Some("clouds-2015".to_owned());
         study.sweeps[0].watch_after = Some(Duration::from_secs(9));
@@ -718,7 +709,10 @@ rtt = "2.15ms"
         assert_eq!((turned.power_cuts, turned.article), (0, None));
         let watched = turned.sweeps.iter().any(|s| s.watch_after.is_some());
         assert!(!watched);
-        assert_eq!(turned.modes[..2], study.modes);
+        let alone = turned.modes[..2].iter().zip(&study.modes);
+        for (turned, asked) in alone {
+            assert_eq!((&turned.label, &turned.baseline), (&asked.label, &None));
+        }
     }
 
     #[test]
@@ -750,6 +744,11 @@ rtt = "2.15ms"
             ),
             (|study| study.modes[0].mode = Mode::Endpoint, "mode: given"),
         ];
+        let deletes = said(|study| {
+            let load = crate::study::SysbenchLoad::Delete;
+            study.sweeps[0].workloads = vec![Workload::sysbench(load)];
+        });
+        assert!(deletes.contains("workload: given delete"), "{deletes}");
         for (change, key) in cases {
             let said = said(change);
             assert!(said.contains(key), "{key}: {said}");

@@ -50,7 +50,7 @@ fn lab_schemas_share_the_load() {
         assert_eq!(report.cells().len(), 12);
         for cell in report.cells() {
             check_no_errors(cell);
-            // What is written to either schema comes to the replica.
+            // Replicas catch up with what is written to either schema.
             let lags = cell["lag_ms"].as_array().expect("lag_ms");
             assert_eq!(lags.len(), usize::from(cell["mode"] == "async"), "{cell}");
             let is_level = |lag: &Value| lag["catch_up"].is_number();

@@ -19,10 +19,11 @@ mode = "single"
 
 [[mode]]
 server = "mysql"
-mode = "semisync"
+mode = "group"
 
 [[sweep]]
 workload = "update_index"
+connections = 2
 rtt = "2.15ms"
 "#;
 

@@ -32,6 +32,12 @@ pub struct Limits {
     pub more_connections: bool,
 }
 
+impl Limits {
+    /// What all times and capacities come to at most, moved by a quarter: where many share the time
+    /// evenly each of them makes 0.25 of its share, and 1 is what ln 1.25 makes of it.
+    pub const SUM_MAX: f64 = 1.12;
+}
+
 /// What moving one thing did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MovedThing {
@@ -88,10 +94,10 @@ pub enum FirstLimit {
     Rows,
     /// A time or a capacity.
     One { thing: Thing },
-    /// The two largest, of which this study cannot tell which is larger.
+    /// The largest, and of those that may be larger all the same the one that reaches farthest.
     Alike { larger: Thing, other: Thing },
     /// Nothing of all that was moved.
     NothingMoved,
-    /// There are no intervals to tell by.
+    /// Intervals are missing, or too wide to tell.
     Undecided,
 }

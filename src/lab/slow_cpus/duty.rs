@@ -8,8 +8,11 @@ const PERIOD_NS: f64 = 500_000.0;
 /// or less: nobody waits much longer than this for a hold to end. Packets that are late by twice as
 /// much would void a cell.
 const HOLD_NS: f64 = 150_000.0;
-/// What is owed after the host has stood still is paid back in holds no longer than this.
+/// No hold is longer than this.
 const HOLD_NS_MAX: f64 = 5_000_000.0;
+/// A turn that took longer than this, but for its hold, found the host standing still: nobody ran,
+/// so that nothing is owed for it.
+const STANDSTILL_NS: u64 = 10_000_000;
 /// Rests are longer or shorter by up to this share: what comes at a beat of its own, as the
 /// kernel's tick does, must not find the CPU held always, or never.
 const STRAY: f64 = 0.2;
@@ -62,6 +65,17 @@ impl Duty {
             hold_ns: hold_ns.clamp(0.0, HOLD_NS_MAX) as u64,
             rest_ns: rest_ns as u64,
         }
+    }
+}
+
+/// How long the host stood still in the last turn.
+pub fn standstill_ns(before: Account, now: Account) -> u64 {
+    let held_ns = now.held_ns.saturating_sub(before.held_ns);
+    let rested_ns = (now.elapsed_ns.saturating_sub(before.elapsed_ns)).saturating_sub(held_ns);
+    if rested_ns > STANDSTILL_NS {
+        rested_ns
+    } else {
+        0
     }
 }
 
@@ -136,6 +150,20 @@ mod tests {
         };
         assert_eq!(duty.turn(ahead, 0).hold_ns, 0);
         assert!(duty.turn(ahead, 0).rest_ns > 0);
+    }
+
+    #[test]
+    fn what_the_host_stood_still_for_is_forgiven_and_a_late_wake_up_is_not() {
+        let account = |held_ns, elapsed_ns| Account {
+            held_ns,
+            elapsed_ns,
+        };
+        let before = account(1_000_000, 5_000_000);
+        let late = account(1_200_000, 6_000_000);
+        assert_eq!(standstill_ns(before, late), 0);
+        let stood = account(1_200_000, 205_200_000);
+        assert_eq!(standstill_ns(before, stood), 200_000_000);
+        assert_eq!(standstill_ns(before, before), 0);
     }
 
     proptest! {
