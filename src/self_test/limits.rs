@@ -86,12 +86,12 @@ const PLANTS: [Plant; 8] = [
         sweep: |given| {
             format!("workload = \"write_only\"\nconnections = 8\nrtt = \"0.1ms\"\n{given}")
         },
-        without: "flush = \"4ms\"\n",
+        without: "flush = \"1ms\"\n",
         with: |cell, factor| {
             let reads = cell.reads_per_commit.writer.unwrap_or_default();
             let iops = per_s(cell)? * (reads + cell.writes_per_commit.writer?) / factor;
             (iops >= IOPS_LEAST)
-                .then(|| format!("[[sweep.disk]]\nflush = \"4ms\"\niops = {iops:.0}\n"))
+                .then(|| format!("[[sweep.disk]]\nflush = \"1ms\"\niops = {iops:.0}\n"))
         },
     },
     Plant {
