@@ -8,20 +8,8 @@ use super::movable::{PLACE, mistakes};
 use super::sweep::Sweep;
 use super::{Study, limits, written};
 use crate::error::{Error, Mistake, Result};
+pub use here::CpuParts;
 use here::{Here, more};
-
-/// Which parts of a lab have CPUs of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CpuParts {
-    /// Nobody may make CPUs slower here.
-    None,
-    /// None: all share all of them.
-    Shared,
-    /// The writer; replicas, links, disks and drivers share the rest.
-    Writer,
-    /// The writer, the replicas, and links, disks and drivers.
-    All,
-}
 
 /// The study that finds what limits this one. Each cell that is moved comes after the one that it
 /// is moved from, with none but others of it between them. What comes after a load is left out, and

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::CpuParts;
 use crate::study::disk::{Delay, Disk, Disks};
 use crate::study::mode::ModeSpec;
 use crate::study::movable::names_a_schema;
@@ -17,6 +16,19 @@ const LONGER: f64 = 1.25;
 const LESS: f64 = 0.8;
 /// Schemas, in place of one.
 const SCHEMAS: u32 = 2;
+
+/// Which parts of a lab have CPUs of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuParts {
+    /// Nobody may make CPUs slower here.
+    None,
+    /// None: all share all of them.
+    Shared,
+    /// The writer; replicas, links, disks and drivers share the rest.
+    Writer,
+    /// The writer, the replicas, and links, disks and drivers.
+    All,
+}
 
 /// A quarter more, at least one.
 pub fn more(count: u32) -> u32 {
