@@ -4,7 +4,8 @@
 //! two neighbours of it are as near as a knee is told. Here is which rate is next, given what came
 //! of those before; nothing is measured. docs/method.md says what a knee is worth.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -196,16 +197,43 @@ impl Try {
     }
 }
 
+/// How often close looks at a rate found that it keeps the limit, and that it breaks it. One look
+/// can be disturbed: a host that stands still for a moment makes a whole window break its limit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looks {
+    keeps: u32,
+    breaks: u32,
+}
+
+impl Looks {
+    /// Takes in one more; what most of them say, the newest if as many say the one as the other.
+    fn take(&mut self, verdict: Verdict) -> Verdict {
+        let is_kept = verdict == Verdict::Keeps;
+        *(if is_kept { &mut self.keeps } else { &mut self.breaks }) += 1;
+        match self.keeps.cmp(&self.breaks) {
+            Ordering::Greater => Verdict::Keeps,
+            Ordering::Less if is_kept => Verdict::Breaks,
+            Ordering::Less | Ordering::Equal => verdict,
+        }
+    }
+
+    /// Two that agree, or more than half of more.
+    fn are_enough(self) -> bool {
+        self.keeps + self.breaks >= 2 && self.keeps != self.breaks
+    }
+}
+
 /// A search under way: outward until both ends are known, then by halves. The ends that remain are
-/// looked at closely once; one that does not hold then sends it outward again.
+/// looked at closely twice, and a third time where both looks differ; one that does not hold then
+/// sends it outward again.
 #[derive(Debug, Clone)]
 pub struct Search {
     bracket: Bracket,
     start: i32,
     /// How far the next step outward goes.
     stride: i32,
-    /// Rates that were looked at closely.
-    fine: BTreeSet<i32>,
+    /// What close looks at a rate said.
+    looks: BTreeMap<i32, Looks>,
     tries: u32,
     voids: u32,
 }
@@ -218,7 +246,7 @@ impl Search {
             bracket: Bracket::default(),
             start,
             stride: if near.is_some() { AROUND } else { LADDER },
-            fine: BTreeSet::new(),
+            looks: BTreeMap::new(),
             tries: 0,
             voids: 0,
         }
@@ -247,9 +275,10 @@ impl Search {
                 within(kept + (broke - kept) / 2, broke - kept)
             }
             (Some(kept), Some(broke)) => {
+                let is_settled =
+                    |end: &i32| self.looks.get(end).is_some_and(|looks| looks.are_enough());
                 let mut ends = [kept, broke].into_iter();
-                let end = ends.find(|end| !self.fine.contains(end))?;
-                within(end, 1)
+                within(ends.find(|end| !is_settled(end))?, 1)
             }
             _ => None,
         }
@@ -266,9 +295,10 @@ impl Search {
             self.voids += 1;
             return;
         };
-        if tried.is_fine {
-            self.fine.insert(tried.index);
-        }
+        let verdict = match tried.is_fine {
+            true => self.looks.entry(tried.index).or_default().take(verdict),
+            false => verdict,
+        };
         let before = self.bracket;
         self.bracket.take(tried.index, verdict);
         if before.is_whole() && !self.bracket.is_whole() {
@@ -396,9 +426,27 @@ mod tests {
     }
 
     #[test]
-    fn beside_an_earlier_knee_it_takes_four_looks() {
+    fn beside_an_earlier_knee_it_takes_six_looks() {
         let (search, tries) = run(Some(199), at(knee_per_s(199)));
-        assert_eq!((search.found(), tries), (Some(Found::Knee(199)), 4));
+        assert_eq!((search.found(), tries), (Some(Found::Knee(199)), 6));
+    }
+
+    /// A host that stands still for 0.1 s is 1 % of a window of 10 s.
+    #[test]
+    fn one_disturbed_look_moves_no_knee() {
+        let undisturbed = run(None, at(knee_per_s(199))).1;
+        for disturbed in 0..undisturbed {
+            let mut looks = 0;
+            let (search, _) = run(None, |tried| {
+                looks += 1;
+                let is_disturbed = looks == disturbed + 1 && tried.is_fine;
+                match is_disturbed {
+                    true => Some(Verdict::Breaks),
+                    false => at(knee_per_s(199))(tried),
+                }
+            });
+            assert_eq!(search.found(), Some(Found::Knee(199)), "look {disturbed}");
+        }
     }
 
     #[test]
@@ -424,7 +472,7 @@ mod tests {
         #[test]
         fn any_knee_is_found_between_neighbours(log in 3.1f64..11.4, near in 78i32..293) {
             let knee = log.exp();
-            for (near, most) in [(None, limits::KNEE_TRIES), (Some(near), 24)] {
+            for (near, most) in [(None, limits::KNEE_TRIES), (Some(near), 26)] {
                 let (search, tries) = run(near, at(knee));
                 let Some(Found::Knee(kept)) = search.found() else {
                     panic!("{search:?}");

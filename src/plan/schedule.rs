@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::plan::knee::{knee_per_s, rate_per_s};
     use crate::plan::plan;
-    use crate::study::{Study, written};
+    use crate::study::{Study, limits, written};
 
     /// Two modes in search of a knee, and beside it a closed loop.
     const TEXT: &str = r#"
@@ -378,7 +378,8 @@ rtt = "1ms"
         assert_eq!(at.window(&study), Duration::from_secs(10));
         assert!(knee_per_s(157) > f64::from(rate_per_s(157)));
         let steps = crate::plan::steps(&study, &plan);
-        // In each round of each mode 14 tries, what is below, and the closed loop.
-        assert_eq!(steps.len(), 3 * 2 * (14 + 1 + 1));
+        // In each round of each mode all tries, what is below, and the closed loop.
+        let tries = limits::KNEE_TRIES as usize;
+        assert_eq!(steps.len(), 3 * 2 * (tries + 1 + 1));
     }
 }

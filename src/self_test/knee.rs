@@ -22,19 +22,23 @@ const LIMIT: Duration = Duration::from_micros(6_300);
 const CONNECTIONS: u32 = 256;
 /// Of a measurement far from the knee,
 const WINDOW: Duration = Duration::from_secs(1);
-/// and of one near it: the percentile scatters by some 6 % then, a knee by a quarter of that.
-const WINDOW_FINE: Duration = Duration::from_secs(10);
+/// and of one near it, whole and in short: the percentile scatters by some 6 % then, or 10, a knee
+/// by a quarter of that.
+const WINDOWS_FINE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(4)];
 const OFF_MAX: f64 = 0.05;
 /// One search of so many may stray.
 const STRAYS: usize = 20;
 
 /// Many searches for the same knee.
 pub fn run(_parts: &mut Parts, tell: &mut Telling, is_quick: bool) -> Result<Vec<Check>> {
-    let searches: u64 = if is_quick { 1 } else { 20 };
+    let (searches, fine): (u64, Duration) = match is_quick {
+        true => (1, WINDOWS_FINE[1]),
+        false => (20, WINDOWS_FINE[0]),
+    };
     let truth_per_s = SERVICE.as_secs_f64().recip() - 100.0_f64.ln() / LIMIT.as_secs_f64();
     let mut off = Vec::new();
     for number in 0..searches {
-        off.push(search(number)?.map(|knee| knee / truth_per_s - 1.0));
+        off.push(search(number, fine)?.map(|knee| knee / truth_per_s - 1.0));
     }
     let check = judge(&off, truth_per_s);
     tell(&check);
@@ -69,12 +73,12 @@ fn judge(off: &[Option<f64>], truth_per_s: f64) -> Check {
     }
 }
 
-fn search(number: u64) -> Result<Option<f64>> {
+fn search(number: u64, fine: Duration) -> Result<Option<f64>> {
     let mut search = Search::new(None);
     for step in 0.. {
         let Some(asked) = search.asks() else { break };
         // No two measurements of any search have the same seed.
-        let outcome = measure(asked, 1_000 * (number + 1) + step)?;
+        let outcome = measure(asked, 1_000 * (number + 1) + step, fine)?;
         search.take(outcome.verdict(LIMIT));
     }
     Ok(match search.found() {
@@ -83,7 +87,7 @@ fn search(number: u64) -> Result<Option<f64>> {
     })
 }
 
-fn measure(asked: Try, seed: u64) -> Result<Outcome> {
+fn measure(asked: Try, seed: u64, fine: Duration) -> Result<Outcome> {
     let seen = drive(&Load {
         service: Service::OneAtATime {
             mean: SERVICE,
@@ -92,7 +96,7 @@ fn measure(asked: Try, seed: u64) -> Result<Outcome> {
         connections: CONNECTIONS,
         rate_per_s: Some(asked.offered().rate_per_s.into()),
         pace: None,
-        window: if asked.is_fine { WINDOW_FINE } else { WINDOW },
+        window: if asked.is_fine { fine } else { WINDOW },
     })?;
     let mut measured = Measurement::default();
     measured.cpu.client_us = seen.driver_share * seen.window.window_s * 1e6;

@@ -51,7 +51,7 @@ pub const KINDS: [Kind; 6] = [
     Kind {
         name: "knee",
         title: "does the search for a knee find one that is known",
-        takes: [Duration::from_secs(80), Duration::from_secs(1_600)],
+        takes: [Duration::from_secs(60), Duration::from_secs(2_000)],
         run: knee::run,
     },
     Kind {
@@ -69,7 +69,7 @@ pub const KINDS: [Kind; 6] = [
     Kind {
         name: "limits",
         title: "is the first limit of a study named where it is known",
-        takes: [Duration::from_secs(150), Duration::from_secs(1_700)],
+        takes: [Duration::from_secs(75), Duration::from_secs(1_600)],
         run: limits::run,
     },
 ];

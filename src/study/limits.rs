@@ -90,7 +90,7 @@ pub const SLOWDOWN: Range<f64> = Range {
 pub const KNEE_P99: Range<Duration> =
     Range::new(Duration::from_micros(100), Duration::from_secs(1));
 /// So many measurements find a knee of which nothing was known, unless some stray.
-pub const KNEE_TRIES: u32 = 14;
+pub const KNEE_TRIES: u32 = 16;
 /// Semi-synchronous timeout.
 pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1), HOUR);
 /// Between sites with copies of a volume: their connections are given up after twice this.
