@@ -209,7 +209,11 @@ impl Looks {
     /// Takes in one more; what most of them say, the newest if as many say the one as the other.
     fn take(&mut self, verdict: Verdict) -> Verdict {
         let is_kept = verdict == Verdict::Keeps;
-        *(if is_kept { &mut self.keeps } else { &mut self.breaks }) += 1;
+        *(if is_kept {
+            &mut self.keeps
+        } else {
+            &mut self.breaks
+        }) += 1;
         match self.keeps.cmp(&self.breaks) {
             Ordering::Greater => Verdict::Keeps,
             Ordering::Less if is_kept => Verdict::Breaks,
