@@ -51,9 +51,10 @@ pub struct Front {
 }
 
 impl Front {
-    /// Starts a proxy at `place` as the servers' user, its files in the new folder `folder`, and
-    /// waits until as many connections through it as it has servers have answered a `client`. For
-    /// a Router that bootstraps itself the cluster's metadata must be there.
+    /// Starts a proxy at `place` as the servers' user, its files in `folder`, and waits until as
+    /// many connections through it as it has servers have answered a `client`. For a Router that
+    /// bootstraps itself the cluster's metadata must be there; one that has done so in that folder
+    /// goes on with what it made then.
     ///
     /// # Errors
     /// A breakdown with its last log lines if it ends, lets no connection through, or does not
@@ -178,8 +179,8 @@ fn written(folder: &Path, text: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Has MySQL Router bootstrap itself, and waits until it has: it gets an account of its own, makes
-/// certificates, and writes its configuration, whose file this is.
+/// Has MySQL Router bootstrap itself if it has not, and waits until it has: it gets an account of
+/// its own, makes certificates, and writes its configuration, whose file this is.
 fn bootstrap(
     program: &ProxyProgram,
     place: &Place,
@@ -188,6 +189,10 @@ fn bootstrap(
 ) -> Result<PathBuf> {
     let tried = || format!("bootstrap {} (at {})", program.name, place.name);
     let made = folder.join("bootstrapped");
+    let file = made.join("mysqlrouter.conf");
+    if file.exists() {
+        return Ok(file);
+    }
     let mut command = command(program, place, folder)?;
     command.args(bootstrap_options(route, program, &made));
     let log = folder.join("bootstrap.out");
@@ -201,7 +206,7 @@ fn bootstrap(
     }
     let said = || fs::read_to_string(&log).unwrap_or_default();
     match ended_by_itself? {
-        Some(status) if status.success() => Ok(made.join("mysqlrouter.conf")),
+        Some(status) if status.success() => Ok(file),
         Some(status) => Err(ended(tried(), &format!("it ended: {status}"), &said())),
         None => Err(ended(tried(), "it did not end in time", &said())),
     }

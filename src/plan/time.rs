@@ -50,8 +50,10 @@ const IDLE_WATCH_WINDOWS: u32 = 5;
 /// What starting a lab anew with other variables takes, and what each of its servers adds.
 const LAB_RESTARTING: Duration = Duration::from_millis(500);
 const NODE_RESTARTING: Duration = Duration::from_millis(1_500);
-/// A row loaded before an iteration of mysqlslap, by a single connection,
-const LOADED_ROW: Duration = Duration::from_micros(1_200);
+/// Members of a group take so much longer: 6 s to leave it, the rest to find each other again.
+const GROUP_REFORMING: Duration = Duration::from_secs(8);
+/// A row loaded before an iteration of mysqlslap, by a single connection in one transaction,
+const LOADED_ROW: Duration = Duration::from_micros(500);
 /// one of its queries, with many connections at work,
 const QUERY: Duration = Duration::from_micros(800);
 /// and each row that one of its scans sends back.
@@ -183,7 +185,11 @@ fn restarting(study: &Study, lab: &LabPlan) -> Duration {
     } else {
         lab.nodes
     };
-    let once = LAB_RESTARTING + NODE_RESTARTING * servers;
+    let together = match lab.family {
+        Family::Group => GROUP_REFORMING,
+        _ => Duration::ZERO,
+    };
+    let once = LAB_RESTARTING + NODE_RESTARTING * servers + together;
     match lab.variants(study).count() {
         0 => Duration::ZERO,
         _ => once * lab.modes.len() as u32,
@@ -197,6 +203,7 @@ fn load_time(study: &Study, cell: &Cell) -> Duration {
         write_number,
         number_of_queries,
         iterations,
+        autoincrement,
         ..
     } = &cell.workload
     else {
@@ -208,7 +215,7 @@ fn load_time(study: &Study, cell: &Cell) -> Duration {
     };
     let query = match load {
         MysqlslapLoad::Read => SCANNED_ROW * *write_number,
-        MysqlslapLoad::Mixed => QUERY + SCANNED_ROW * *write_number / 2,
+        MysqlslapLoad::Mixed if !autoincrement => QUERY + SCANNED_ROW * *write_number / 2,
         _ => QUERY,
     };
     (LOADED_ROW * *write_number + query * *number_of_queries) * *iterations

@@ -1,4 +1,6 @@
-//! The fronts of a study: each is started for the first cell that needs it, and stays.
+//! The fronts of a study: each is started for the first cell of a block that needs it, and ends
+//! when its mode is left. A Router that has bootstrapped itself looks its cluster up twice a second,
+//! and writes to it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -22,6 +24,8 @@ pub struct Fronts {
     programs: BTreeMap<Proxy, ProxyProgram>,
     /// By the index of the mode and the site of its clients.
     running: BTreeMap<(usize, String), Front>,
+    /// The number that each has had since it was started first: its ports and its folder.
+    numbers: BTreeMap<(usize, String), u16>,
     run_folder: PathBuf,
 }
 
@@ -64,6 +68,7 @@ impl Fronts {
         Ok(Fronts {
             programs: programs.collect::<Result<_>>()?,
             running: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             run_folder: run_folder.to_owned(),
         })
     }
@@ -95,14 +100,15 @@ impl Fronts {
         if let Some(front) = self.running.get_mut(&key) {
             return front.wait_answering(client, "connect through");
         }
-        if asked.proxy == Proxy::RouterBootstrapped {
+        let known = self.numbers.len() as u16;
+        let number = *self.numbers.entry(key.clone()).or_insert(known);
+        if number == known && asked.proxy == Proxy::RouterBootstrapped {
             cluster_metadata::write(lab)?;
         }
         let place = match asked.at {
             FrontAt::Client => client,
             FrontAt::Own => &network.fronts[&cell.client_site],
         };
-        let number = self.running.len() as u16;
         let server = |i: usize| SocketAddrV4::new(lab.nodes[i].place.address, PORT);
         let route = Route {
             listen: SocketAddrV4::new(place.address, FIRST_PORT + PORTS * number),
@@ -114,6 +120,11 @@ impl Fronts {
         let front = Front::start(asked.proxy, program, (place, client), route, folder)?;
         self.running.insert(key, front);
         Ok(())
+    }
+
+    /// Ends all that run: their mode is left.
+    pub fn end(&mut self) {
+        self.running.clear();
     }
 
     /// Where a cell's clients connect to, if not to its servers themselves.

@@ -178,8 +178,9 @@ impl Rig {
         Slowed::begin(&self.placement, &self.cpus, speed)
     }
 
-    /// Switches a lab to a mode and its variables at these distances.
+    /// Switches a lab to a mode and its variables at these distances. Fronts of the mode before end.
     pub fn enter(&mut self, mode: usize, spec: &ModeSpec, distances: &Distances) -> Result<()> {
+        self.fronts.end();
         self.network.set_distances(distances)?;
         let lab = self.lab(mode);
         lab.tune(&spec.variables)?;

@@ -246,7 +246,7 @@ pub fn group_replication() -> Vec<CellSummary> {
         let change = |cell: &mut CellSummary| apply(cell, committed, applied);
         set(&mut cells, (label, load), all, change);
     }
-    for rate in [250, 1_000] {
+    for rate in [250, 500] {
         let load = format!("update_index at {rate}/s");
         set(&mut cells, ("group", &load), all, |cell| {
             let is_far = cell.rtt_us_asked.is_some_and(|us| us > 500.0);
@@ -254,7 +254,7 @@ pub fn group_replication() -> Vec<CellSummary> {
             cell.by_round = with_p95_us(if is_far { 2_500.0 } else { 2_400.0 });
         });
     }
-    let is_steered = |cell: &CellSummary| cell.measure_s == 10.0;
+    let is_steered = |cell: &CellSummary| cell.measure_s == 8.0;
     for (label, scatter, throttled) in [
         ("group", 0.30, 9_000.0),
         ("group no flow control", 0.05, 0.0),
