@@ -1,6 +1,6 @@
 //! The fronts of a study: each is started for the first cell of a block that needs it, and ends
-//! when its mode is left. A Router that has bootstrapped itself looks its cluster up twice a second,
-//! and writes to it.
+//! when its mode is left. A Router that has bootstrapped itself looks its cluster up twice a
+//! second, and writes to it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;

@@ -178,7 +178,8 @@ impl Rig {
         Slowed::begin(&self.placement, &self.cpus, speed)
     }
 
-    /// Switches a lab to a mode and its variables at these distances. Fronts of the mode before end.
+    /// Switches a lab to a mode and its variables at these distances. Fronts of the mode that is
+    /// left end.
     pub fn enter(&mut self, mode: usize, spec: &ModeSpec, distances: &Distances) -> Result<()> {
         self.fronts.end();
         self.network.set_distances(distances)?;
