@@ -1,8 +1,10 @@
 //! Cells in seeded, interleaved rounds, and how long they will take.
 
 mod cell;
+mod injected;
 pub mod knee;
 mod labs;
+mod parts;
 mod placement;
 mod point;
 mod schedule;
@@ -19,7 +21,9 @@ use crate::study::{Apply, CpuSpeed, Disks, Knee, ModeSpec, Study, Sweep, slug, u
 use knee::{Part, Seek};
 
 pub use cell::Cell;
+pub use injected::injected;
 pub use labs::{LabPlan, labs};
+pub use parts::{StudyPart, parts};
 pub use placement::{Cpu, Placement, Whose, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{DRIVER_FULL_CPUS, Outcome, Rounds, Schedule, Turn};

@@ -11,9 +11,9 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 12] = [
-    "compare", "run", "limits", "studies", "report", "servers", "check", "up", "exec", "sql",
-    "status", "down",
+const VERBS: [&str; 14] = [
+    "compare", "run", "limits", "studies", "report", "break", "judge", "servers", "check", "up",
+    "exec", "sql", "status", "down",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {
@@ -62,7 +62,7 @@ fn help_lists_every_verb() {
             "{verb}: {out}"
         );
     }
-    for hidden in ["switch", "drive"] {
+    for hidden in ["switch", "drive", "health"] {
         assert!(!listed.iter().any(|line| line.starts_with(hidden)), "{out}");
     }
 }
@@ -88,6 +88,20 @@ fn what_is_unknown_is_a_mistake() {
             &["compare", "--connections", "1,x"],
             "must be a whole number from 1",
         ),
+        (&["break", "--mode", "galerra"], "galerra"),
+        (&["break", "--quick", "link-cut"], "--quick"),
+        (&["break", "link-cutt"], "did you mean link-cut?"),
+        (&["break", "8"], "has no fault"),
+        (
+            &["break", "disk-fails", "--mode", "group"],
+            "cannot be in group",
+        ),
+        (
+            &["break", "--distances", "ab=2ms"],
+            "each pair of sites: ab=2ms,ac=2ms,bc=2ms",
+        ),
+        (&["judge"], "RECORD"),
+        (&["judge", "absent.acklab"], "absent.acklab"),
         (&["exec", "a"], "COMMAND"),
         (&[], "Usage"),
     ] {
@@ -161,6 +175,33 @@ fn a_report_has_another_anatomy_beside() {
     assert_eq!(code, Some(0));
     assert!(!out.contains("The same beside"), "{out}");
     assert!(err.contains("has no anatomy"), "{err}");
+}
+
+#[test]
+fn faults_are_listed() {
+    let (code, out, err) = run(&["break", "--list"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    for word in ["power-cut", "(control)", "docs/fault-model.md"] {
+        assert!(out.contains(word), "{word} is not in\n{out}");
+    }
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+}
+
+#[test]
+fn only_a_record_with_schedules_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join("power-cut-short.acklab.zip");
+    let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
+    let mut record = File::create(folder.path().join("old.acklab")).unwrap();
+    std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+    let output = acklab(folder.path(), &["judge", "old.acklab"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("holds no trial"),
+        "{output:?}"
+    );
 }
 
 #[test]

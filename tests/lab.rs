@@ -12,6 +12,10 @@ mod after;
 mod applying;
 #[path = "lab/breakdowns.rs"]
 mod breakdowns;
+#[path = "lab/breaking.rs"]
+mod breaking;
+#[path = "lab/campaign.rs"]
+mod campaign;
 #[path = "lab/certificates.rs"]
 mod certificates;
 #[path = "lab/copies.rs"]

@@ -193,6 +193,7 @@ knee = { p99 = "20ms" }
             },
             measurements,
             series: BTreeMap::new(),
+            campaigns: BTreeMap::new(),
             finished: true,
         }
     }

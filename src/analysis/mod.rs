@@ -32,6 +32,7 @@ mod terms;
 pub mod timeline;
 pub mod trial;
 mod void;
+pub mod worth;
 
 pub use summary::Summary;
 pub use terms::mode_settings;
@@ -60,6 +61,7 @@ pub fn summarise(record: &Record) -> Summary {
     let ladders = ladder::ladders(&cells);
     let series = series(record);
     let anatomy = anatomy::summarise(record);
+    let worth = worth::of_record(record, (&cells, &anatomy));
     let against = against::of(study, &cells, &anatomy);
     let effects = effects::summarise(record);
     let material = claims::Material {
@@ -117,6 +119,7 @@ pub fn summarise(record: &Record) -> Summary {
         ladders,
         knees: knee::knees(record),
         series,
+        worth,
         article,
         claims: claims.unwrap_or_default(),
     }

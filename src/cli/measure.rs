@@ -19,7 +19,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Schedule, labs, plan};
 use crate::record::store::Record;
 use crate::report::trial::{self, TrialPage};
-use crate::report::{Format, render};
+use crate::report::{Format, render, worth};
 use crate::run::{self, Order, fronts};
 use crate::self_test;
 use crate::study::cpus::Cpus;
@@ -133,7 +133,7 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     units::percent(text).ok_or_else(|| "a share in per cent: 5%, 2.5%".to_owned())
 }
 
-fn span(text: &str) -> std::result::Result<Duration, String> {
+pub fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
@@ -183,6 +183,7 @@ pub fn run(
         study,
         plan,
         earlier,
+        whole: None,
         self_test: self_test::kept(&cache.path),
     };
     need_time(&order.study, &order.plan)?;
@@ -239,6 +240,7 @@ pub fn run_text(
         record: record_path(None, name)?,
         study,
         earlier: None,
+        whole: None,
         self_test: self_test::kept(&cache.path),
     };
     announce(&order);
@@ -313,12 +315,16 @@ pub fn report(
 fn print(record: Record, format: Format, beside: Option<&Other>) -> Result<()> {
     use std::io::Write;
     let mut has_anatomy = false;
-    let text = match TrialPage::of(&record) {
-        Some(_) if format == Format::Csv => {
+    let is_of_faults = record.header.cells.is_empty() && !record.campaigns.is_empty();
+    let page = TrialPage::of(&record).filter(|_| !is_of_faults);
+    let has_cells = !is_of_faults && page.is_none();
+    let text = match page {
+        _ if !has_cells && format == Format::Csv => {
             let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));
             return Err(Mistake::new("command line", "--format", "csv", &allowed).into());
         }
         Some(page) => trial::render(&page, format),
+        None if is_of_faults => worth::render(&analysis::summarise(&record), format),
         None => {
             let mut summary = analysis::summarise(&record);
             has_anatomy = summary.anatomy.iter().any(Anatomy::has_line);

@@ -1,10 +1,12 @@
 //! The verbs. This room may call all others; no other calls it.
 
 mod begin;
+mod breaking;
 mod charts;
 mod check;
 mod detached;
 mod endpoint;
+mod judge;
 mod limits;
 mod measure;
 mod needs;
@@ -93,6 +95,19 @@ enum Verb {
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
     },
+    /// Break servers under load on purpose, and tell what an acknowledged commit is worth
+    #[command(after_help = breaking::EXAMPLES)]
+    Break {
+        #[command(flatten)]
+        options: Box<breaking::BreakOptions>,
+    },
+    /// Judge the trials of faults in a record once more, by what it holds alone
+    Judge {
+        record: PathBuf,
+        /// text, markdown or json
+        #[arg(long, default_value = "text")]
+        format: String,
+    },
     /// End a server under load again and again, and tell which commits are left
     PowerCut {
         #[command(flatten)]
@@ -148,7 +163,7 @@ enum ServersAction {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Five verbs are hidden: acklab starts these parts of itself.
+    // Six verbs are hidden: acklab starts these parts of itself.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
         Some("drive") => {
@@ -162,6 +177,10 @@ pub fn run(words: &[String]) -> Result<u8> {
         Some("slow-cpus") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::lab::slow_cpus::serve(stdin, stdout).map(|()| 0);
+        }
+        Some("health") => {
+            let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
+            return crate::lab::health::serve(stdin, stdout).map(|()| 0);
         }
         Some("volume") => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
@@ -225,6 +244,8 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             baseline,
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
+        Verb::Break { options } => breaking::run(&options, words),
+        Verb::Judge { record, format } => judge::run(&record, &format),
         Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {

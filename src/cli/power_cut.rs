@@ -168,6 +168,7 @@ impl PowerCutOptions {
             },
             command_line: words.to_vec(),
             earlier: None,
+            whole: None,
             self_test: self_test::kept(&cache.path),
         })
     }

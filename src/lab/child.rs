@@ -3,13 +3,14 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{self, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::Serialize;
@@ -224,6 +225,26 @@ impl Drop for Child {
     }
 }
 
+/// Leaves a file open in the command's program; tells the number that it has there. In this process
+/// it stays close-on-exec, so that what is started at the same moment on another thread gets
+/// nothing of it.
+///
+/// # Errors
+/// A breakdown if there is no descriptor to be had.
+pub fn hand_on(command: &mut Command, file: &impl AsFd) -> Result<RawFd> {
+    let kept = file.as_fd().try_clone_to_owned();
+    let kept = kept.tried(|| "hand on a file".to_owned())?;
+    let number = kept.as_raw_fd();
+    // SAFETY: the closure only makes one system call, which is allowed between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            fcntl(&kept, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            Ok(())
+        });
+    }
+    Ok(number)
+}
+
 fn ended() -> io::Error {
     io::Error::other("it has ended")
 }
@@ -301,6 +322,18 @@ mod tests {
             error.contains("expected") && !error.contains("ended"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_file_is_handed_on_under_its_number() {
+        let file = memfd_create("acklab-test", MFdFlags::MFD_CLOEXEC).unwrap();
+        let mut command = Command::new("sh");
+        let number = hand_on(&mut command, &file).unwrap();
+        command.args(["-c", &format!("echo here > /proc/self/fd/{number}")]);
+        assert!(command.status().unwrap().success());
+        let mut text = String::new();
+        File::from(file).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "here\n");
     }
 
     #[test]

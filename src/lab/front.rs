@@ -1,9 +1,14 @@
 //! A front: a real proxy between clients and servers, in a client's place or in one of its own.
-//! Its routes are static, but for those of a Router that has bootstrapped itself.
+//! Its routes are static, but for those of a Router that has bootstrapped itself, and of an HAProxy
+//! that checks its servers' health.
+
+mod checks;
 
 use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::net::SocketAddrV4;
 use std::os::unix::fs::chown;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +22,8 @@ use super::sql::Admin;
 use crate::error::{Breakdown, Error, Result, Tried};
 use crate::study::Proxy;
 
+pub use checks::Checks;
+
 /// How long a front may take until a connection through it answers.
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long each step of one such connection may take: connecting, greeting, login, answer.
@@ -28,6 +35,8 @@ const CONNECT_S: u64 = 600;
 const CONNECTIONS_MAX: u64 = 20_000;
 /// Lines of its log in a breakdown.
 const LOG_LINES: usize = 8;
+/// The socket by which an HAProxy that checks its servers tells what came of that.
+const STATISTICS: &str = "statistics";
 /// Ports that a front may take, from its own on: a Router that has bootstrapped itself listens for
 /// readers too, and for two protocols.
 pub const PORTS: u16 = 10;
@@ -40,6 +49,8 @@ pub struct Route {
     pub servers: Vec<SocketAddrV4>,
     /// The Unix socket of the first server, by which a Router bootstraps itself.
     pub socket: PathBuf,
+    /// Only HAProxy has them.
+    pub checks: Option<Checks>,
 }
 
 /// A running proxy. Dropped, it is ended and reaped.
@@ -52,13 +63,14 @@ pub struct Front {
 
 impl Front {
     /// Starts a proxy at `place` as the servers' user, its files in `folder`, and waits until as
-    /// many connections through it as it has servers have answered a `client`. For a Router that
-    /// bootstraps itself the cluster's metadata must be there; one that has done so in that folder
-    /// goes on with what it made then.
+    /// many connections through it as it has servers have answered a `client`; one that checks its
+    /// servers, until it has checked them all, and one connection has. For a Router that bootstraps
+    /// itself the cluster's metadata must be there; one that has done so in that folder goes on
+    /// with what it made then.
     ///
     /// # Errors
-    /// A breakdown with its last log lines if it ends, lets no connection through, or does not
-    /// bootstrap itself.
+    /// A breakdown with its last log lines if it ends, lets no connection through, finds no server
+    /// that takes writes, or does not bootstrap itself.
     pub fn start(
         proxy: Proxy,
         program: &ProxyProgram,
@@ -73,7 +85,7 @@ impl Front {
         let file = match proxy {
             Proxy::Router => written(&folder, &router_file(&route, program, &folder))?,
             Proxy::RouterBootstrapped => bootstrap(program, place, &route, &folder)?,
-            Proxy::Haproxy => written(&folder, &haproxy_file(&route))?,
+            Proxy::Haproxy => written(&folder, &haproxy_file(&route, &folder))?,
         };
         let options: &[&str] = match proxy {
             Proxy::Router | Proxy::RouterBootstrapped => &["--config"],
@@ -90,6 +102,7 @@ impl Front {
             folder,
             process,
         };
+        front.wait_checked()?;
         front.wait_answering(client, "start")?;
         Ok(front)
     }
@@ -107,13 +120,50 @@ impl Front {
         }
     }
 
-    /// Waits until as many connections through it as it has servers have answered a `client`.
+    /// Waits until it has checked all servers, and one takes writes, if it checks them at all.
+    fn wait_checked(&mut self) -> Result<()> {
+        let start = Instant::now();
+        while let Some(lacks) = self.lacks() {
+            self.check_alive("start")?;
+            if start.elapsed() > START_LIMIT {
+                let seconds = START_LIMIT.as_secs();
+                let status = format!("not ready after {seconds} s: {lacks}");
+                return Err(self.breakdown("start", &status));
+            }
+            pause(Duration::from_millis(20))?;
+        }
+        Ok(())
+    }
+
+    fn lacks(&self) -> Option<String> {
+        self.route.checks?;
+        match self.statistics() {
+            Ok(told) => checks::lacks(&told),
+            Err(error) => Some(format!("it tells no statistics: {error}")),
+        }
+    }
+
+    fn statistics(&self) -> io::Result<String> {
+        let mut socket = UnixStream::connect(self.folder.join(STATISTICS))?;
+        socket.set_read_timeout(Some(STEP_LIMIT))?;
+        socket.write_all(b"show stat\n")?;
+        let mut told = String::new();
+        socket.read_to_string(&mut told)?;
+        Ok(told)
+    }
+
+    /// Waits until as many connections through it as it has servers, or one where it checks them,
+    /// have answered a `client`.
     ///
     /// # Errors
     /// A breakdown, `doing` that, with its last log lines if it ends or lets no connection through.
     pub fn wait_answering(&mut self, client: &Place, doing: &str) -> Result<()> {
         let start = Instant::now();
-        for _ in 0..self.route.servers.len() {
+        let wanted = match self.route.checks {
+            Some(_) => 1,
+            None => self.route.servers.len(),
+        };
+        for _ in 0..wanted {
             while let Err(refusal) = self.try_connection(client)? {
                 self.check_alive(doing)?;
                 if start.elapsed() > START_LIMIT {
@@ -284,14 +334,23 @@ fn router_file(route: &Route, program: &ProxyProgram, folder: &Path) -> String {
 }
 
 /// HAProxy's configuration: connections are handed on as they are, as many as its files allow.
-fn haproxy_file(route: &Route) -> String {
-    let server = |(i, address): (usize, &SocketAddrV4)| format!("    server s{i} {address}\n");
-    let servers: String = (1..).zip(&route.servers).map(server).collect();
+fn haproxy_file(route: &Route, folder: &Path) -> String {
+    let words = |i: usize| route.checks.map_or("", |checks| checks.words(i));
+    let server = |(i, address): (usize, &SocketAddrV4)| {
+        let (number, words) = (i + 1, words(i));
+        format!("    server s{number} {address}{words}\n")
+    };
+    let servers: String = route.servers.iter().enumerate().map(server).collect();
+    let statistics = folder.join(STATISTICS);
+    let statistics = format!("    stats socket {}\n", statistics.display());
+    let statistics = route.checks.map(|_| statistics).unwrap_or_default();
+    let checks = route.checks.map(|checks| checks.lines());
+    let checks = checks.unwrap_or_default();
     format!(
-        "global\n    log stderr format raw local0 notice\n\n\
+        "global\n    log stderr format raw local0 notice\n{statistics}\n\
          defaults\n    mode tcp\n    log global\n\
          \x20   timeout connect {CONNECT_S}s\n    timeout client 24h\n    timeout server 24h\n\n\
-         listen acklab\n    bind {}\n    balance roundrobin\n{servers}",
+         listen acklab\n    bind {}\n    balance roundrobin\n{checks}{servers}",
         route.listen
     )
 }
@@ -306,6 +365,7 @@ mod tests {
             listen: SocketAddrV4::new([198, 19, 0, 1].into(), 6446),
             servers: (1..=servers).map(address).collect(),
             socket: "/run/a/sock".into(),
+            checks: None,
         }
     }
 
@@ -363,7 +423,7 @@ mod tests {
 
     #[test]
     fn haproxy_has_a_line_for_each_server() {
-        let file = haproxy_file(&route(2));
+        let file = haproxy_file(&route(2), Path::new("/run/f"));
         let of = |word: &str| {
             let lines = file
                 .lines()
@@ -378,5 +438,41 @@ mod tests {
         assert_eq!(of("bind"), ["bind 198.19.0.1:6446"]);
         assert_eq!(of("mode"), ["mode tcp"]);
         assert_eq!(of("balance"), ["balance roundrobin"]);
+        assert!(!file.contains("check") && !file.contains("stats"), "{file}");
+    }
+
+    #[test]
+    fn haproxy_checks_its_servers_where_that_is_asked() {
+        let checked = Route {
+            checks: Some(Checks {
+                port: 9200,
+                rtt_max: Duration::from_millis(2),
+                has_backups: true,
+            }),
+            ..route(2)
+        };
+        let file = haproxy_file(&checked, Path::new("/run/f"));
+        let expected = "\
+global
+    log stderr format raw local0 notice
+    stats socket /run/f/statistics
+
+defaults
+    mode tcp
+    log global
+    timeout connect 600s
+    timeout client 24h
+    timeout server 24h
+
+listen acklab
+    bind 198.19.0.1:6446
+    balance roundrobin
+    option httpchk
+    timeout check 1004ms
+    default-server check port 9200 inter 500ms rise 1 fall 2 on-marked-down shutdown-sessions
+    server s1 198.18.0.1:3306
+    server s2 198.18.0.2:3306 backup
+";
+        assert_eq!(file, expected);
     }
 }

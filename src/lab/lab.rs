@@ -1,6 +1,7 @@
 //! A lab: the running servers of one family of modes.
 
 mod form;
+mod images;
 mod tune;
 
 use std::collections::BTreeMap;
@@ -158,6 +159,11 @@ impl Lab {
         let old = node.data();
         std::fs::remove_dir_all(&old).tried(|| format!("remove {}", old.display()))?;
         node.fill(cache, &self.program)
+    }
+
+    /// The mode that was entered last; `None` before the first.
+    pub fn entered(&self) -> Option<&ModeSpec> {
+        self.entered.as_ref()
     }
 
     /// Indices of the nodes that take part in a mode.

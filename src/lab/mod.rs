@@ -7,6 +7,7 @@ pub mod disk;
 pub mod endpoint;
 pub mod front;
 pub mod handshake;
+pub mod health;
 #[allow(clippy::module_inception)]
 mod lab;
 pub mod link;

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::link::{LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings};
+use super::link::change::{self, LinkChange};
+use super::link::seen::{self, LinkSeen, Way};
+use super::link::{
+    Keep, Kept, LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings,
+};
 use super::netns::Place;
 use crate::error::{Result, breakdown};
 use crate::study::{Distances, Network as LinkTerms, nodes};
@@ -126,6 +130,59 @@ impl Network {
     pub fn isolate(&self, places: &[String], distances: &Distances) -> Result<()> {
         let is_alone = |name: &str| places.iter().any(|place| place == name);
         self.set_but(distances, |from, to| is_alone(from) || is_alone(to))
+    }
+
+    /// The same, and some links are changed until distances are set again.
+    ///
+    /// # Errors
+    /// A breakdown if a change names a place that there is not, or befalls no link: then nothing
+    /// is changed.
+    pub fn set_links(&self, distances: &Distances, changes: &[LinkChange]) -> Result<()> {
+        let mut settings = self.settings(distances)?;
+        change::apply(&mut settings, changes)?;
+        self.switch.set(&settings)
+    }
+
+    /// What can be seen of changes that were made by [`Network::set_links`], of each one after the
+    /// other, in their order. `nodes` are the labs' places that a change begins at.
+    ///
+    /// # Errors
+    /// A breakdown if a change begins at another place, or if nothing can be probed.
+    pub fn see_links(&self, changes: &[LinkChange], nodes: &[&Place]) -> Result<Vec<LinkSeen>> {
+        let see = |change: &LinkChange| {
+            seen::see(&self.switch, change.change, &self.ways(change, nodes)?)
+        };
+        changes.iter().map(see).collect()
+    }
+
+    /// Keeps what these streams hand over from now on: see [`Switch::keep`].
+    pub fn keep(&self, wanted: &[Keep]) -> Result<()> {
+        self.switch.keep(wanted)
+    }
+
+    /// What they have handed over since: see [`Switch::kept`].
+    pub fn kept(&self) -> Result<Kept> {
+        self.switch.kept()
+    }
+
+    fn ways<'a>(&'a self, change: &'a LinkChange, nodes: &[&'a Place]) -> Result<Vec<Way<'a>>> {
+        let tried = "see what became of links";
+        let unknown = |name: &str| breakdown(tried, format!("no place is called {name}"));
+        let way = |(from, to): (&'a str, &'a str)| -> Result<Way<'a>> {
+            let nodes = nodes.iter().copied();
+            let mut places = nodes
+                .chain(self.clients.values())
+                .chain(self.fronts.values());
+            let place = places.find(|place| place.name == from);
+            let mut members = self.members.iter();
+            let member = members.find(|member| member.name == to);
+            Ok(Way {
+                from: &place.ok_or_else(|| unknown(from))?.netns,
+                to,
+                address: member.ok_or_else(|| unknown(to))?.address,
+            })
+        };
+        change.ways().map(way).collect()
     }
 
     /// Moves the sites to these distances, but cuts some of the links.

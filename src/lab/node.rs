@@ -1,12 +1,13 @@
 //! A node: one server process with its namespace, address and data directory.
 
+mod answers;
+mod signals;
+
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-use nix::sys::signal::{Signal, kill};
 
 use super::affinity;
 use super::disk::Volume;
@@ -130,15 +131,6 @@ impl Node {
         .collect()
     }
 
-    /// Ends the server by SIGKILL, if it runs.
-    pub fn kill(&mut self) {
-        self.admin = None;
-        if let Some(mut child) = self.process.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
     /// Ends the server as an operator would, and waits until it has ended, with all that it
     /// knows in its files.
     ///
@@ -147,19 +139,6 @@ impl Node {
     pub fn stop(&mut self) -> Result<()> {
         self.ask_to_stop()?;
         self.wait_stopped()
-    }
-
-    /// Begins what [`stop`](Node::stop) does: the server gets SIGTERM.
-    ///
-    /// # Errors
-    /// A breakdown if the signal cannot be sent.
-    pub fn ask_to_stop(&mut self) -> Result<()> {
-        self.admin = None;
-        match self.pid() {
-            Some(pid) => kill(nix::unistd::Pid::from_raw(pid as i32), Signal::SIGTERM)
-                .tried(|| format!("stop {}", self.place.name)),
-            None => Ok(()),
-        }
     }
 
     /// Waits for a server that was asked to stop.

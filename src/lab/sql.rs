@@ -40,6 +40,8 @@ pub type SqlError = mysql::Error;
 
 /// A server that does not answer for so long hangs: longer than any wait that it is asked for.
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
+/// The largest answer that is read.
+const PACKET_BYTES_MAX: usize = 64 << 20;
 /// As long may each step of a login take.
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 
@@ -47,6 +49,12 @@ impl Admin {
     /// Connects as root, once, without waiting for a server that is not there yet.
     pub fn connect(socket: &Path) -> Result<Admin, SqlError> {
         Admin::connect_as(socket, "root", None, ANSWER_LIMIT)
+    }
+
+    /// The same, but a server that does not answer for `limit` is given up: it may have been
+    /// stopped, or wait for something.
+    pub fn connect_within(socket: &Path, limit: Duration) -> Result<Admin, SqlError> {
+        Admin::connect_as(socket, "root", None, limit)
     }
 
     /// Logs in as any user, once, and leaves: a server that is busy starting may let nobody in for
@@ -67,6 +75,8 @@ impl Admin {
             .pass(password)
             .prefer_socket(false)
             .socket(Some(socket.display().to_string()))
+            // Or it asks for it, which a node of Galera outside of its cluster does not answer.
+            .max_allowed_packet(Some(PACKET_BYTES_MAX))
             .read_timeout(Some(limit));
         let mut connection = Conn::new(options)?;
         // What the lab does on a node is not part of what the node replicates or times.

@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use super::input::{Input, turn};
 use super::iterate::{Loaded, iterate, reload};
 use super::job::{Command, Job, Reply, Snapshot};
+use super::ledgers::Crew;
 use super::pool::Pool;
 use super::priority;
 use super::workload::{UniqueNumbers, script};
@@ -29,6 +30,8 @@ struct State {
     pool: Option<Pool>,
     /// A table loaded for mysqlslap's next iteration.
     loaded: Option<Loaded>,
+    /// Those who keep a ledger, or read one.
+    crew: Option<Crew>,
 }
 
 /// Serves commands until the input ends.
@@ -45,9 +48,10 @@ pub fn serve(stdin: impl AsFd, mut stdout: impl Write) -> Result<()> {
             }
             continue;
         }
-        let can_read = match &mut state.pool {
-            Some(pool) => pool.turn(None)?,
-            None => true,
+        let can_read = match (&mut state.pool, &mut state.crew) {
+            (Some(pool), _) => pool.turn(None)?,
+            (None, Some(crew)) => crew.turn()?,
+            (None, None) => true,
         };
         if can_read {
             input.read()?;
@@ -89,10 +93,25 @@ fn answer<I: AsFd>(
 fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Result<Reply> {
     // Not with the line, which may hold a password.
     let what = || format!("read a command of {} bytes", line.len());
-    let command = serde_json::from_str(line).tried(what)?;
+    let command: Command = serde_json::from_str(line).tried(what)?;
+    if let Some(crew) = &mut state.crew {
+        if command != Command::Stop {
+            return Err(breakdown("do anything else", "a ledger is being kept"));
+        }
+        end(input, crew)?;
+        state.crew = None;
+        return Ok(Reply::Stopped);
+    }
     match (command, &mut state.pool) {
-        (Command::Start(_) | Command::Reload(_) | Command::Iterate, Some(_)) => {
-            Err(breakdown("start a load", "one is running already"))
+        (
+            Command::Start(_) | Command::Reload(_) | Command::Iterate | Command::Ledger(_),
+            Some(_),
+        ) => Err(breakdown("start a load", "one is running already")),
+        (Command::Ledger(task), None) => {
+            let crew = Crew::of(*task)?;
+            crew.watch(input.source())?;
+            state.crew = Some(crew);
+            Ok(Reply::Started { connected_s: 0.0 })
         }
         (Command::Start(job), None) => {
             let (started, connected_s) = start(input, &job)?;
@@ -168,4 +187,18 @@ fn stop<I: AsFd>(input: &mut Input<I>, pool: &mut Pool) -> Result<Snapshot> {
     }
     pool.abandon();
     Ok(pool.mark())
+}
+
+/// Lets what is under way in a ledger end; it has a limit of its own.
+fn end<I: AsFd>(input: &mut Input<I>, crew: &mut Crew) -> Result<()> {
+    crew.begin_stop();
+    while crew.is_busy() {
+        if crew.turn()? {
+            input.read()?;
+        }
+        if input.is_closed() {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use super::ledgers::Task;
 use crate::lab::endpoint::{Guest, Secret};
 use crate::record::server_errors::ServerErrors;
 use crate::record::{Iteration, Measurement, Second};
@@ -147,6 +148,8 @@ pub enum Command {
     Reload(Box<Job>),
     /// mysqlslap's manner: one iteration on the table just loaded.
     Iterate,
+    /// Keep a ledger, or read one, until `Stop`: what comes of it is in the task's memory.
+    Ledger(Box<Task>),
 }
 
 /// One line from a driver.
@@ -160,6 +163,8 @@ pub enum Reply {
     Snapshot(Box<Snapshot>),
     Reloaded,
     Iterations(Box<Iterations>),
+    /// All sessions of a ledger have ended.
+    Stopped,
     /// A breakdown's parts.
     Failed {
         tried: String,
@@ -190,6 +195,8 @@ pub mod tests {
         let line = |command: &Command| serde_json::to_string(command).unwrap();
         assert_eq!(line(&Command::Mark), "\"mark\"");
         assert_eq!(line(&Command::Stop), "\"stop\"");
+        let stopped = serde_json::to_string(&Reply::Stopped).unwrap();
+        assert_eq!(stopped, "\"stopped\"");
         let text = format!(r#"{{"reload":{JOB}}}"#);
         let Command::Reload(job) = serde_json::from_str(&text).unwrap() else {
             panic!("not a reload");

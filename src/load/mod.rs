@@ -1,7 +1,8 @@
 //! Drives load over MySQL's protocol: a process of its own, one thread, an epoll loop.
 //!
 //! The parent holds a [`Driver`], which tells an `acklab drive` process what to do. There a
-//! `Pool` of `Session`s runs a workload's `Script` against the servers and counts in a `Tally`.
+//! `Pool` of `Session`s runs a workload's `Script` against the servers and counts in a `Tally`; or,
+//! while faults are injected, a `Crew` keeps a ledger ([`ledgers`]).
 
 mod arrivals;
 mod bell;
@@ -12,6 +13,7 @@ mod iterate;
 mod job;
 mod keys;
 pub mod ledger;
+pub mod ledgers;
 mod merge;
 mod pace;
 mod pool;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::injected::injected;
 use super::knee::Offered;
 use super::{Cell, LabPlan, Plan, labs};
 use crate::study::mode::Family;
@@ -95,7 +96,8 @@ pub fn forming(study: &Study) -> Duration {
     labs(study).iter().map(of_lab).sum()
 }
 
-/// How long each measurement will take, in their order, and each power cut after them.
+/// How long each measurement will take, in their order, each power cut after them, and each trial
+/// of a schedule last.
 pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     let turns = plan.rounds.iter().flatten();
     let measuring = turns.flat_map(|&index| {
@@ -107,7 +109,8 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
         };
         std::iter::repeat_n(turn_time(study, cell, None), times as usize)
     });
-    measuring.chain(trials(study)).collect()
+    let breaking = trials(study).into_iter().chain(injected(study));
+    measuring.chain(breaking).collect()
 }
 
 /// How long one measurement of a cell will take, where its rate may be chosen while the study

@@ -4,13 +4,17 @@
 pub mod counter;
 mod flag;
 pub mod histogram;
+pub mod history;
 mod lag;
 mod outcome;
+pub mod packed;
 pub mod scheduled;
 pub mod self_test;
 pub mod server_errors;
 pub mod store;
 pub mod trial;
+pub mod trials;
+mod varint;
 
 use std::collections::BTreeMap;
 

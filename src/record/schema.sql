@@ -1,6 +1,7 @@
--- Schema of an acklab record, version 4. docs/record.md explains it and has queries to try.
--- Three tables hold all there is, each row with one JSON document; every other column and every view
--- is computed from that document, so nothing can disagree with it.
+-- Schema of an acklab record, version 5. docs/record.md explains it and has queries to try.
+-- Four tables hold all there is, each row with one JSON document; every other column and every view
+-- is computed from that document, so nothing can disagree with it. In one table each row has a part
+-- besides that SQL cannot read.
 
 CREATE TABLE run (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -73,6 +74,34 @@ CREATE TABLE trial (
   seed INTEGER AS (json_extract(body, '$.trials[0].moment.seed')),
   UNIQUE (mode, cause, scope, number)
 );
+
+-- Faults as schedules: a row for each trial, written as it ends. What is long in it stands in
+-- `packed`: every transfer, every look of a reader, all rows that were read back.
+CREATE TABLE fault_trial (
+  mode INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  body TEXT NOT NULL CHECK (json_valid(body)),
+  packed BLOB NOT NULL,
+  fault TEXT AS (json_extract(body, '$.fault.name')),
+  flush_log INTEGER AS (json_extract(body, '$.durability.flush_log')),
+  sync_binlog INTEGER AS (json_extract(body, '$.durability.sync_binlog')),
+  started_unix_ms INTEGER AS (json_extract(body, '$.trials[0].started_unix_ms')),
+  seed INTEGER AS (json_extract(body, '$.trials[0].seed')),
+  undecided TEXT AS (json_extract(body, '$.trials[0].undecided')),
+  refused TEXT AS (json_extract(body, '$.trials[0].refused')),
+  UNIQUE (mode, fault, number)
+);
+
+CREATE VIEW fault_step AS
+SELECT mode, fault, number,
+       json_extract(s.value, '$.step') + 1 AS step,
+       json_extract(s.value, '$.begun_us') AS begun_us,
+       json_extract(s.value, '$.ended_us') AS ended_us,
+       json_extract(s.value, '$.nodes') AS nodes,
+       json_extract(s.value, '$.bite') AS bite,
+       json_extract(s.value, '$.seen') AS seen,
+       json_extract(s.value, '$.dropped_writes') AS dropped_writes
+FROM fault_trial, json_each(body, '$.trials[0].steps') s;
 
 CREATE VIEW cell AS
 SELECT c.key AS cell,

@@ -6,6 +6,7 @@
 //! or one with whole measurements only, and between two measurements nothing beside the file.
 
 mod appear;
+mod read;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +18,9 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 
+use super::packed::PackedCampaign;
 use super::trial::Series;
+use super::trials::Campaign;
 use super::{Header, Measurement, histogram};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::plan::Cell;
@@ -25,8 +28,8 @@ use crate::plan::Cell;
 /// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
 /// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
 /// SQLSTATE and text, and common names of counters. In version 4 a cell may have several
-/// measurements in a round.
-pub const SCHEMA_VERSION: i64 = 4;
+/// measurements in a round. Version 5 has faults as schedules.
+pub const SCHEMA_VERSION: i64 = 5;
 /// Marks an SQLite file as a record: "ackl".
 const APPLICATION_ID: i64 = 0x6163_6b6c;
 const SCHEMA: &str = include_str!("schema.sql");
@@ -56,6 +59,9 @@ pub struct Record {
     /// What was left of acknowledged commits when faults were injected, by the index of the mode:
     /// one for each fault.
     pub series: BTreeMap<usize, Vec<Series>>,
+    /// What was found when faults were injected as schedules, by the index of the mode: one for
+    /// each fault, in the order in which they were begun.
+    pub campaigns: BTreeMap<usize, Vec<PackedCampaign>>,
     /// Whether the run went through to its end.
     pub finished: bool,
 }
@@ -169,6 +175,22 @@ impl Store {
         self.appear()
     }
 
+    /// Keeps a trial of a fault that is a schedule, which is the only one of its campaign here. It
+    /// is on disk when this returns.
+    ///
+    /// # Errors
+    /// A breakdown if that mode has one of the same fault and number already, if it could not be
+    /// read back, or the disk refuses.
+    pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {
+        let (body, packed) = packed_body(one)?;
+        self.write("keep a trial", |transaction| {
+            let sql = "INSERT INTO fault_trial (mode, number, body, packed)
+                       VALUES (?1, ?2, ?3, ?4)";
+            transaction.execute(sql, params![mode as i64, number, body, packed])
+        })?;
+        self.appear()
+    }
+
     /// Replaces what is said of the run as a whole.
     ///
     /// # Errors
@@ -238,9 +260,10 @@ impl Record {
         if journal_of(path).exists() {
             sweep_journal(&connection);
         }
-        let (header, finished) = read_header(&connection).map_err(|e| unreadable(path, &e))?;
-        let bodies = read_bodies(&connection).map_err(|error| unreadable(path, &error))?;
-        let series = read_series(&connection).map_err(|error| unreadable(path, &error))?;
+        let (header, finished) = read::header(&connection).map_err(|e| unreadable(path, &e))?;
+        let bodies = read::bodies(&connection).map_err(|error| unreadable(path, &error))?;
+        let series = read::series(&connection).map_err(|error| unreadable(path, &error))?;
+        let campaigns = read::campaigns(&connection).map_err(|e| unreadable(path, &e))?;
         let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
         let record = Record {
             header: serde_json::from_str(&header).map_err(unsound)?,
@@ -248,7 +271,8 @@ impl Record {
                 .iter()
                 .map(|body| serde_json::from_str(body).map_err(unsound))
                 .collect::<Result<_>>()?,
-            series: by_mode(&series).map_err(unsound)?,
+            series: read::series_by_mode(&series).map_err(unsound)?,
+            campaigns: read::campaigns_by_mode(campaigns).map_err(unsound)?,
             finished,
         };
         record.check().map_err(|status| damaged(path, &status))?;
@@ -265,6 +289,16 @@ impl Record {
         }
         if let Some(mode) = self.series.keys().find(|mode| **mode >= modes) {
             return Err(format!("a series is of mode {mode}, which is not there"));
+        }
+        for (mode, campaigns) in &self.campaigns {
+            if *mode >= modes {
+                return Err(format!("a campaign is of mode {mode}, which is not there"));
+            }
+            for campaign in campaigns {
+                let name = &campaign.light.fault.name;
+                let read = campaign.unpacked();
+                read.map_err(|error| format!("mode {mode}, fault {name}: {error}"))?;
+            }
         }
         for measurement in &self.measurements {
             let (round, cell) = (measurement.round, measurement.cell);
@@ -307,6 +341,25 @@ fn body_of(measurement: &Measurement) -> Result<String> {
     serde_json::from_str::<Measurement>(&body).tried(what)?;
     histogram::at_least(measurement)?;
     Ok(body)
+}
+
+/// A campaign of one trial as JSON, and what is packed beside it, proved to be readable.
+fn packed_body(one: &Campaign) -> Result<(String, Vec<u8>)> {
+    let tried = || format!("keep a trial of the fault {}", one.fault.name);
+    let mut packed = PackedCampaign::of(one);
+    let body = serde_json::to_string(&packed.light).tried(tried)?;
+    packed.light = serde_json::from_str(&body).tried(tried)?;
+    if packed.unpacked().as_ref() != Ok(one) {
+        return Err(breakdown(
+            tried(),
+            "it would be read back as something else",
+        ));
+    }
+    let trials = packed.packed.len();
+    match packed.packed.pop().filter(|_| trials == 1) {
+        Some(bytes) => Ok((body, bytes)),
+        None => Err(breakdown(tried(), format!("there are {trials} of it"))),
+    }
 }
 
 fn insert(
@@ -422,50 +475,6 @@ fn check_is_record(path: &Path, connection: &Connection) -> Result<()> {
         return Err(Mistake::new(&shown(path), "", &given, &allowed).into());
     }
     Ok(())
-}
-
-fn read_header(connection: &Connection) -> rusqlite::Result<(String, bool)> {
-    let sql = "SELECT header, finished_unix_ms IS NOT NULL FROM run";
-    connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
-}
-
-fn read_bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT body FROM measurement ORDER BY round, cell, rowid";
-    let mut statement = connection.prepare(sql)?;
-    statement.query_map([], |row| row.get(0))?.collect()
-}
-
-/// The series of each mode, in the order in which they were begun.
-fn by_mode(bodies: &[(usize, String)]) -> serde_json::Result<BTreeMap<usize, Vec<Series>>> {
-    let mut all: BTreeMap<usize, Vec<Series>> = BTreeMap::new();
-    for (mode, body) in bodies {
-        let series: Series = serde_json::from_str(body)?;
-        let of_mode = all.entry(*mode).or_default();
-        let is_same = |known: &&mut Series| {
-            (known.durability, known.fault) == (series.durability, series.fault)
-        };
-        match of_mode.iter_mut().find(is_same) {
-            Some(known) => known.trials.extend(series.trials),
-            None => of_mode.push(series),
-        }
-    }
-    Ok(all)
-}
-
-/// A row is a trial; in an older record, where the table is called `series`, all of one fault.
-/// Neither is in one that is older still.
-fn read_series(connection: &Connection) -> rusqlite::Result<Vec<(usize, String)>> {
-    let mut tables = vec![];
-    for table in ["series", "trial"] {
-        tables.extend(connection.table_exists(None, table)?.then_some(table));
-    }
-    let Some(table) = tables.pop() else {
-        return Ok(vec![]);
-    };
-    let sql = format!("SELECT mode, body FROM {table} ORDER BY mode, rowid");
-    let mut statement = connection.prepare(&sql)?;
-    let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?));
-    statement.query_map([], row)?.collect()
 }
 
 /// A file that SQLite finds unsound is the user's to replace; anything else is the machine's doing.

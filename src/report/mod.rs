@@ -12,6 +12,7 @@ mod contention;
 mod csv;
 mod effects;
 mod entry;
+pub mod faults;
 mod figure;
 mod foot;
 mod format;
@@ -25,6 +26,7 @@ pub mod numbers;
 mod page;
 pub mod trial;
 mod waits;
+pub mod worth;
 
 pub use format::Format;
 
@@ -52,6 +54,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));
     blocks.extend(trial::of_study(&summary.series));
+    blocks.extend(worth::of_study(&summary.worth));
     blocks.extend(article::blocks(summary));
     blocks.extend(foot::foot(summary));
     blocks

@@ -305,6 +305,7 @@ fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String
                     "server_counters",
                     "per_peer",
                     "flushes_by_site",
+                    "losses",
                 ];
                 if !are_names.contains(&&key[..]) {
                     keys(inner, found);
@@ -328,6 +329,7 @@ fn every_key_of_the_json_is_documented() {
         screened(8),
         limited(),
         kept("group-replication-2017"),
+        crate::analysis::worth::example(),
     ] {
         let json = serde_json::to_value(summarise(&record)).unwrap();
         keys(&json, &mut found);

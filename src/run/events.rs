@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::plan::{Cell, Outcome};
 use crate::record::trial::Series;
+use crate::record::trials::Campaign;
 use crate::record::{Flag, Second};
 
 /// Whoever listens to a run: a progress bar, a test.
@@ -108,4 +109,12 @@ pub enum TrialStep<'t> {
     Begun(Step),
     /// It has ended: a series of it alone, to be kept at once.
     Ended { number: u32, one: &'t Series },
+}
+
+/// What injecting faults as schedules tells whoever runs it.
+pub enum CampaignStep<'t> {
+    /// A trial begins.
+    Begun(Step),
+    /// It has ended: a campaign of it alone, to be kept at once. Its number counts from 1 on.
+    Ended { number: u32, one: &'t Campaign },
 }

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, breakdown};
 use crate::lab::front::{Front, PORTS, Route};
+use crate::lab::netns::Place;
 use crate::lab::network::Network;
 use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue, ProxyProgram};
 use crate::lab::{Lab, cluster_metadata};
 use crate::plan::Cell;
+use crate::study::faults::Finding;
 use crate::study::{FrontAt, Proxy, Study};
 
 /// Port of the first front; the others follow, for several may stand at one place.
@@ -29,10 +31,15 @@ pub struct Fronts {
     run_folder: PathBuf,
 }
 
-/// Proxies of the catalogue that a study needs, each once.
+/// Proxies of the catalogue that a study needs, each once: those of its modes, and what clients
+/// find the writer by while faults are injected.
 pub fn proxies(study: &Study) -> Vec<Proxy> {
     let fronts = study.modes.iter().filter_map(|spec| spec.front);
     let mut proxies: Vec<Proxy> = fronts.map(|front| front.proxy.program()).collect();
+    let mut faults = study.injections.iter().map(|injection| &injection.fault);
+    if faults.any(|fault| fault.finding == Finding::Proxy) {
+        proxies.push(Proxy::Haproxy);
+    }
     proxies.sort();
     proxies.dedup();
     proxies
@@ -114,12 +121,26 @@ impl Fronts {
             listen: SocketAddrV4::new(place.address, FIRST_PORT + PORTS * number),
             servers: lab.writers(spec).map(server).collect(),
             socket: lab.nodes[0].socket(),
+            checks: None,
         };
         let folder = self.run_folder.join(format!("front.{number}"));
         let program = &self.programs[&asked.proxy.program()];
         let front = Front::start(asked.proxy, program, (place, client), route, folder)?;
         self.running.insert(key, front);
         Ok(())
+    }
+
+    /// Starts an HAProxy beside the clients of a trial, which checks the servers of its route; of
+    /// several at a time each has a number of its own.
+    ///
+    /// # Errors
+    /// A breakdown with its last log lines, also if it finds no server that takes writes.
+    pub fn raise_checked(&self, client: &Place, route: Route, number: usize) -> Result<Front> {
+        let proxy = Proxy::Haproxy;
+        let missing = || breakdown(format!("start {}", proxy.name()), "it was not fetched");
+        let program = self.programs.get(&proxy).ok_or_else(missing)?;
+        let folder = self.run_folder.join(format!("front.trial.{number}"));
+        Front::start(proxy, program, (client, client), route, folder)
     }
 
     /// Ends all that run: their mode is left.
@@ -143,5 +164,28 @@ impl Fronts {
     pub fn pid(&self, cell: &Cell) -> Option<u32> {
         let front = self.running.get(&(cell.mode, cell.client_site.clone()))?;
         Some(front.pid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::faults::{Fault, Injection};
+
+    #[test]
+    fn a_study_needs_haproxy_where_clients_find_the_writer_by_it() {
+        let with = |finding| Study {
+            injections: vec![Injection {
+                fault: Fault {
+                    finding,
+                    ..Fault::default()
+                },
+                trials: 1,
+                modes: vec!["mysql async".to_owned()],
+            }],
+            ..Study::default()
+        };
+        assert_eq!(proxies(&with(Finding::Proxy)), [Proxy::Haproxy]);
+        assert!(proxies(&with(Finding::Asking)).is_empty());
     }
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::path::Path;
 
-use super::events::{Events, TrialStep};
+use super::campaign::{self, Asked, Work};
+use super::events::{CampaignStep, Events, TrialStep};
 use super::order::Order;
 use super::rig::Rig;
 use super::slowed::Slowed;
@@ -23,6 +24,7 @@ use crate::observe::applying;
 use crate::observe::lag::{self, Beats};
 use crate::plan::{Cell, idle_watch};
 use crate::record::trial::Series;
+use crate::record::trials::Campaign;
 use crate::record::{
     Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter,
 };
@@ -331,5 +333,20 @@ impl Target for Labs<'_> {
     ) -> Result<()> {
         let place = (&mut self.rig, self.cache);
         fault::run_all(self.study, place, (mode, kept), tell)
+    }
+
+    fn run_campaigns(
+        &mut self,
+        mode: usize,
+        kept: &[Campaign],
+        tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
+    ) -> Result<()> {
+        let asked = Asked::of(self.study, mode);
+        let work = Work {
+            mode,
+            asked: &asked,
+            kept,
+        };
+        campaign::run_all(self.study, &mut self.rig, work, tell)
     }
 }

@@ -7,11 +7,13 @@
 //! ```
 //!
 //! [`study_run`] has the loop, [`measure`] the steps of one measurement, [`target`] what a target
-//! can do. What happens is told as [`Event`]s; nothing is printed here.
+//! can do, [`campaign`] how faults are injected. What happens is told as [`Event`]s; nothing is
+//! printed here. An [`Order`] may be a part of a [`Whole`], whose labs stand one after the other.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod activity;
+mod campaign;
 pub mod cpus;
 mod disks;
 pub mod endpoint;
@@ -19,6 +21,7 @@ mod events;
 mod fault;
 pub mod fronts;
 mod header;
+mod keeper;
 mod lab;
 mod measure;
 mod order;
@@ -28,6 +31,7 @@ mod settled;
 mod slowed;
 mod study_run;
 mod target;
+mod whole;
 mod window;
 
 use crate::error::Result;
@@ -39,6 +43,7 @@ use study_run::run_study;
 pub use events::{Event, Events, Step};
 pub use order::Order;
 pub use rig::Rig;
+pub use whole::{Whole, trials};
 
 /// Runs the whole study inside the sandbox. Every finished cell is in the record, whatever
 /// happens later.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::whole::Whole;
 use crate::plan::Plan;
 use crate::record::self_test::Part;
 use crate::record::store::Record;
@@ -19,8 +20,11 @@ pub struct Order {
     pub record: PathBuf,
     /// What the lab's test of itself came to on this host.
     pub self_test: Vec<Part>,
-    /// What is in it already, of a run that was cut short and is gone on with.
+    /// What is in it already, of a run that was cut short and is gone on with, or of the parts
+    /// before. Of a part, by the indices of that part.
     pub earlier: Option<Record>,
+    /// What this is a part of, where the record is of more.
+    pub whole: Option<Whole>,
 }
 
 impl Order {

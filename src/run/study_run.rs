@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use super::events::{Event, Events, Step, TrialStep};
+use super::events::{CampaignStep, Event, Events, Step, TrialStep};
+use super::keeper::Keeper;
 use super::measure::measure;
 use super::order::Order;
 use super::target::Target;
 use crate::error::{Mistake, Result};
 use crate::plan::{self, Cell, Outcome, Schedule, Turn};
-use crate::record::store::Store;
-use crate::record::{Header, Measurement, Resumed};
+use crate::record::Measurement;
+use crate::record::packed::PackedCampaign;
+use crate::record::trials::Campaign;
 
 /// A void measurement is made again at most this often,
 pub(super) const AGAIN_MAX: u32 = 2;
@@ -50,13 +52,7 @@ fn run_to_the_end<T: Target>(
     let outcomes = earlier_outcomes(order);
     let turns = schedule.turns(&outcomes);
     check_is_beginning(order, &turns)?;
-    let kept = order
-        .earlier
-        .iter()
-        .flat_map(|record| record.series.values().flatten());
-    let kept: usize = kept.map(|series| series.trials.len()).sum();
-    let trials = plan::trials(&order.study).into_iter().skip(kept);
-    events.tell(Event::StepsAdded(trials.collect()));
+    events.tell(Event::StepsAdded(trials_ahead(order)));
     if !turns.is_empty() {
         events.tell(Event::LoadingTables);
         target.next()?.load_tables()?;
@@ -69,8 +65,8 @@ fn run_to_the_end<T: Target>(
         order,
         target,
         events,
-        store: open_store(order, &header)?,
         cells_kept: header.cells.len(),
+        keeper: Keeper::open(order, header)?,
         foreseen: turns.get(..outcomes.len()).unwrap_or(&turns).to_vec(),
         outcomes,
         made_again: 0,
@@ -83,8 +79,21 @@ fn run_to_the_end<T: Target>(
         run.foresee(schedule.turns(&run.outcomes), schedule.cells());
     }
     run.inject_faults()?;
+    run.run_campaigns()?;
     events.tell(Event::Finished);
-    run.store.finish()
+    run.keeper.finish()
+}
+
+/// How long each trial takes that is not in the record yet, in their order.
+fn trials_ahead(order: &Order) -> Vec<Duration> {
+    let earlier = || order.earlier.iter();
+    let series = earlier().flat_map(|record| record.series.values().flatten());
+    let series: usize = series.map(|series| series.trials.len()).sum();
+    let campaigns = earlier().flat_map(|record| record.campaigns.values().flatten());
+    let campaigns: usize = campaigns.map(|kept| kept.light.trials.len()).sum();
+    let cuts = plan::trials(&order.study).into_iter().skip(series);
+    let injected = plan::injected(&order.study).into_iter().skip(campaigns);
+    cuts.chain(injected).collect()
 }
 
 /// Of the measurements that are there already.
@@ -117,46 +126,12 @@ fn check_is_beginning(order: &Order, turns: &[Turn]) -> Result<()> {
     }
 }
 
-/// A new record, or the one that is gone on with: its servers must be the same.
-fn open_store(order: &Order, header: &Header) -> Result<Store> {
-    let Some(record) = &order.earlier else {
-        return Store::create(&order.record, header);
-    };
-    let earlier = &record.header;
-    if earlier.servers != header.servers {
-        let named = |header: &Header| {
-            let each = header.servers.iter();
-            let each: Vec<String> = each.map(|s| format!("{} {}", s.name, s.version)).collect();
-            each.join(", ")
-        };
-        let given = order.record.display().to_string();
-        let allowed = format!(
-            "was measured on {}, and here are {}: begin a new record",
-            named(earlier),
-            named(header)
-        );
-        return Err(Mistake::new("command line", "--resume", &given, &allowed).into());
-    }
-    let mut store = Store::resume(&order.record)?;
-    let mut whole = earlier.clone();
-    whole.resumed.push(Resumed {
-        started_unix_ms: header.started_unix_ms,
-        measurements: record.measurements.len(),
-        trials: (record.series.values().flatten())
-            .map(|series| series.trials.len())
-            .sum(),
-        host: header.host.clone(),
-    });
-    store.update_header(&whole)?;
-    Ok(store)
-}
-
 /// A study under way.
 struct StudyRun<'a, T> {
     order: &'a Order,
     target: &'a mut T,
     events: &'a dyn Events,
-    store: Store,
+    keeper: Keeper<'a>,
     /// How many cells the record knows.
     cells_kept: usize,
     /// Of all turns so far.
@@ -172,7 +147,7 @@ struct StudyRun<'a, T> {
 impl<T: Target> StudyRun<'_, T> {
     /// Cells that the schedule has added become part of the record.
     fn join(&mut self, cells: &[Cell]) -> Result<()> {
-        self.store.join(&cells[self.cells_kept..])?;
+        self.keeper.join(&cells[self.cells_kept..])?;
         self.cells_kept = cells.len();
         Ok(())
     }
@@ -198,7 +173,7 @@ impl<T: Target> StudyRun<'_, T> {
         self.begin_step(turn, cell);
         self.enter(turn, cell)?;
         let measurement = self.measured(turn, cell)?;
-        self.store.append(&measurement)?;
+        self.keeper.append(&measurement)?;
         let (round, cell) = (turn.round, turn.cell);
         for &flag in &measurement.flags {
             self.events.tell(Event::Flagged { round, cell, flag });
@@ -262,7 +237,7 @@ impl<T: Target> StudyRun<'_, T> {
     /// After the last round: the faults that the study asks for. Each trial is kept as it ends.
     fn inject_faults(&mut self) -> Result<()> {
         let study = &self.order.study;
-        let (store, events) = (&mut self.store, self.events);
+        let (keeper, events) = (&mut self.keeper, self.events);
         for (mode, spec) in study.modes.iter().enumerate() {
             if study.faults_of(spec).is_empty() {
                 continue;
@@ -277,7 +252,36 @@ impl<T: Target> StudyRun<'_, T> {
                     Ok(())
                 }
                 TrialStep::Ended { number, one } => {
-                    store.append_trial(mode, number, one)?;
+                    keeper.append_trial(mode, number, one)?;
+                    events.tell(Event::StepEnded);
+                    Ok(())
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Last: the faults that the study asks for as schedules.
+    fn run_campaigns(&mut self) -> Result<()> {
+        let study = &self.order.study;
+        let (keeper, events) = (&mut self.keeper, self.events);
+        for (mode, spec) in study.modes.iter().enumerate() {
+            let mut injections = study.injections.iter();
+            if !injections.any(|one| one.modes.contains(&spec.label)) {
+                continue;
+            }
+            let target = self.target.next()?;
+            let earlier = self.order.earlier.as_ref();
+            let kept = earlier.and_then(|record| record.campaigns.get(&mode));
+            let light = |packed: &PackedCampaign| packed.light.clone();
+            let kept: Vec<Campaign> = kept.into_iter().flatten().map(light).collect();
+            target.run_campaigns(mode, &kept, &mut |step| match step {
+                CampaignStep::Begun(step) => {
+                    events.tell(Event::StepBegun(step));
+                    Ok(())
+                }
+                CampaignStep::Ended { number, one } => {
+                    keeper.append_campaign(mode, number, one)?;
                     events.tell(Event::StepEnded);
                     Ok(())
                 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::events::{Events, TrialStep};
+use super::events::{CampaignStep, Events, TrialStep};
 use super::order::Order;
 use super::window::{Accounts, NodeStatus, Reading};
 use crate::error::{Error, Result, breakdown};
@@ -14,6 +14,7 @@ use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trial::Series;
+use crate::record::trials::Campaign;
 use crate::record::{AppliedAlone, Header, Lag, Measurement};
 
 /// The steps of a run, in about the order in which they are taken. What a target has no use for it
@@ -139,6 +140,18 @@ pub trait Target {
         _mode: usize,
         _kept: &[Series],
         _tell: &mut dyn FnMut(TrialStep) -> Result<()>,
+    ) -> Result<()> {
+        let status = "these servers are somebody else's";
+        Err(breakdown("inject a fault", status))
+    }
+
+    /// Injects all schedules that the study asks for in a mode, but for the trials that were kept
+    /// before, of which only their number counts. What `tell` returns ends it.
+    fn run_campaigns(
+        &mut self,
+        _mode: usize,
+        _kept: &[Campaign],
+        _tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
     ) -> Result<()> {
         let status = "these servers are somebody else's";
         Err(breakdown("inject a fault", status))

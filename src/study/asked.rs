@@ -40,7 +40,7 @@ impl Study {
     pub fn asked(mut self, asked: &Asked) -> Result<Study> {
         let mut mistakes = Vec::new();
         let distances = asked.distances.as_deref();
-        let distances = distances.map(|text| read(text, &self.sites));
+        let distances = distances.map(|text| read_distances(text, &self.sites));
         let distances = distances.and_then(|read| read.map_err(|m| mistakes.extend(m)).ok());
         mistakes.extend(
             asked
@@ -92,7 +92,13 @@ fn wrong_count(count: u32) -> Option<Mistake> {
 }
 
 /// `ab=2ms,ac=30ms,bc=30ms`: a round-trip time for each pair of sites.
-fn read(text: &str, sites: &[String]) -> std::result::Result<Distances, Vec<Mistake>> {
+///
+/// # Errors
+/// All that is wrong with it, at `--distances` of the command line.
+pub fn read_distances(
+    text: &str,
+    sites: &[String],
+) -> std::result::Result<Distances, Vec<Mistake>> {
     let wrong = |given: &str, allowed: &str| Mistake::new(PLACE, "--distances", given, allowed);
     let mut mistakes = Vec::new();
     let mut pairs: Vec<(String, String, Duration)> = Vec::new();
@@ -117,6 +123,12 @@ fn read(text: &str, sites: &[String]) -> std::result::Result<Distances, Vec<Mist
     }
     pairs.sort();
     Ok(apart(pairs))
+}
+
+/// All sites as far from each other.
+pub fn equally_apart(sites: &[String], rtt: Duration) -> Distances {
+    let pairs = pairs_of(sites).into_iter();
+    apart(pairs.map(|(one, other)| (one, other, rtt)).collect())
 }
 
 fn apart(pairs: Vec<(String, String, Duration)>) -> Distances {

@@ -99,6 +99,40 @@ pub const COPIES_RTT_MAX: Duration = Duration::from_millis(500);
 pub const COPY_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(200), HOUR);
 /// Power cuts of each mode after the last round.
 pub const POWER_CUTS: Range<u64> = Range::new(0, 1_000);
+/// Trials of each fault in each mode.
+pub const TRIALS: Range<u64> = Range::new(1, 1_000);
+/// Steps of a fault.
+pub const FAULT_STEPS: usize = 50;
+/// From one step of a fault to the next, and from the last to the end. Minutes are what timeouts of
+/// servers take.
+pub const FAULT_AFTER: Range<Duration> = Range::new(Duration::ZERO, Duration::from_secs(600));
+/// How long a step waits for its event.
+pub const FAULT_LIMIT: Range<Duration> =
+    Range::new(Duration::from_millis(100), Duration::from_secs(600));
+/// How long nothing is acknowledged until that is an event: commits of a mode may take as long as
+/// a round trip to the farthest site.
+pub const FAULT_SILENCE: Range<Duration> =
+    Range::new(Duration::from_millis(100), Duration::from_secs(60));
+/// How long a client hears nothing until it takes its connection for dead.
+pub const CLIENT_TIMEOUT: Range<Duration> =
+    Range::new(Duration::from_millis(100), Duration::from_secs(60));
+/// Commits, or transactions behind, that a step waits for.
+pub const FAULT_COMMITS: Range<u64> = Range::new(1, 10_000_000);
+/// Share of packets that a fault takes. More is a cut.
+pub const FAULT_LOSS: Range<f64> = Range {
+    low: 0.001,
+    high: 0.99,
+};
+/// What a fault adds to a link's delay, or a flush takes on a slow disk.
+pub const FAULT_DELAY: Range<Duration> =
+    Range::new(Duration::from_micros(100), Duration::from_secs(60));
+/// Bytes that are left on a disk that is filled.
+pub const FAULT_LEAVE_BYTES: Range<u64> = Range::new(0, 1_000_000_000);
+/// Share of its trials in which a control loses something.
+pub const CONTROL_SHARE: Range<f64> = Range {
+    low: 0.01,
+    high: 1.0,
+};
 /// Factors of a screening design: with more the search for its generators takes long.
 pub const SCREEN_FACTORS: Range<u64> = Range::new(2, 10);
 /// Runs of a screening design.

@@ -5,12 +5,15 @@
 
 pub mod articles;
 pub mod asked;
+pub mod breaking;
 pub mod builtin;
 pub mod capabilities;
 pub mod cpus;
 pub mod disk;
 pub mod endpoint;
 pub mod fault;
+pub mod fault_catalogue;
+pub mod faults;
 pub mod front;
 pub mod limits;
 pub mod mode;
@@ -38,6 +41,7 @@ pub use capabilities::{Capabilities, Capability, Flavour};
 pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
 pub use endpoint::EndpointSpec;
 use fault::{Fault, Leaves};
+use faults::Injection;
 pub use front::{Front, FrontAt, Proxy};
 pub use mode::{Ack, Consistency, Mode, ModeSpec, Variables, Varied, WaitPoint, WhenShort};
 pub use moved::{Moved, Thing};
@@ -92,6 +96,9 @@ pub struct Study {
     /// can do to each, nothing left of what was not flushed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// Faults that are injected under load after the last round, each in modes of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<Injection>,
     /// Whether each window has TCP handshakes between client and server before and after it. With
     /// somebody else's servers it always has.
     #[serde(default)]
@@ -151,7 +158,10 @@ impl Study {
         let quick = *self.quick.take()?;
         self.modes.retain(|spec| quick.modes.contains(&spec.label));
         let is_left = |sweep: &Sweep| self.modes.iter().any(|spec| sweep.has_mode(&spec.label));
+        let is_there = |label: &str| self.modes.iter().any(|spec| spec.label == label);
+        let short = |injection: &Injection| injection.shortened(quick.trials, is_there);
         Some(Study {
+            injections: self.injections.iter().filter_map(short).collect(),
             rounds: quick.rounds,
             warmup: quick.warmup,
             measure: quick.measure,

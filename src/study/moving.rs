@@ -49,6 +49,7 @@ pub fn limits(study: &Study, parts: CpuParts) -> Result<Study> {
         power_cuts: 0,
         power_cut_modes: vec![],
         faults: vec![],
+        injections: vec![],
         quick: None,
         modes,
         sweeps,

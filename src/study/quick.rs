@@ -13,6 +13,9 @@ pub struct Quick {
     pub warmup: Duration,
     pub measure: Duration,
     pub power_cuts: u32,
+    /// Of each fault; no more than the whole run has.
+    #[serde(default)]
+    pub trials: u32,
     /// Labels of the modes that remain.
     pub modes: Vec<String>,
     /// In place of the study's own.

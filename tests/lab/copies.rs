@@ -412,6 +412,35 @@ fn lab_copies_a_mirror_alone_is_joined_again() {
     });
 }
 
+/// Under another head than before, and with a disk destroyed meanwhile.
+#[test]
+fn lab_copies_go_back_to_their_images_together() {
+    on_mounts_of_our_own(|folder| {
+        let site = Site::of(folder, 3, 2, (WhenShort::Block, TIMEOUT));
+        let file = site.head().mount_point().join("file");
+        let copies: Vec<&Volume> = site.copies.iter().collect();
+        put(&file, 1);
+        assert!(site.head().keep_image().is_err(), "one alone");
+        Volume::keep_copies(&copies, PATIENCE).expect("images");
+        for _ in 0..2 {
+            put(&file, 2);
+            site.head().freeze().unwrap();
+            let takeover = site.fail_over_to(&[1, 2]).expect("a takeover");
+            let leader = &site.copies[1 + takeover.chosen];
+            put(&leader.mount_point().join("file"), 3);
+            site.head().destroy().unwrap();
+            let blocks = Volume::restore_copies(&copies, &site.group, PATIENCE).expect("images");
+            assert!(blocks > 0);
+            let head = standing(site.head());
+            assert_eq!((head.is_head, head.whole_copies), (true, 3), "{head:?}");
+            assert!(head.promised > takeover.generation, "{head:?}");
+            assert_eq!(first_byte(&file), 1);
+        }
+        put(&file, 4);
+        assert_eq!(first_byte(&file), 4);
+    });
+}
+
 /// A flush that waits for copies out of reach ends when the power is cut, or the handle goes.
 #[test]
 fn lab_copies_out_of_reach_keep_nobody_hanging() {

@@ -50,6 +50,7 @@ pub fn limited() -> Record {
         },
         measurements,
         series: BTreeMap::new(),
+        campaigns: BTreeMap::new(),
         finished: true,
     }
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::analysis::worth::ModeWorth;
 use crate::record::self_test::Part;
 use crate::record::{EndpointFacts, Host, Resumed, ServerFacts};
 
@@ -115,6 +116,9 @@ pub struct Summary {
     pub limits: Vec<Limits>,
     /// What was left of acknowledged commits when servers were ended, after the last round.
     pub series: Vec<ModeSeries>,
+    /// What was left of them after faults that are schedules, and what it cost; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub worth: Vec<ModeWorth>,
     /// The article whose question the study asks again, and its claims.
     pub article: Option<Article>,
     pub claims: Vec<Claim>,

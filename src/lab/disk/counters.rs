@@ -24,8 +24,8 @@ pub struct VolumeCounters {
     pub bytes_written: u64,
     /// Time from each flush's arrival to its answer, summed. Flushes do not overlap.
     pub flush_ns_sum: u64,
-    /// Requests answered with an error, which a disk does only when its power is cut, or when the
-    /// host's own storage failed.
+    /// Requests answered with an error, which a disk does only when its power is cut, when it is
+    /// told to fail, or when the host's own storage failed.
     pub failed_requests: u64,
     /// Requests answered by the timer, at a time of their own.
     pub timed_replies: u64,

@@ -65,6 +65,31 @@ impl Desk {
         self.end_calls();
     }
 
+    /// Stalls: see [`Engine::stall`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stall(&self) -> Result<(), String> {
+        self.with(|engine| (engine.stall(now()), Vec::new()))
+    }
+
+    /// Goes on: see [`Engine::go_on`].
+    pub fn go_on(&self) {
+        self.with(|engine| ((), engine.go_on(now())));
+    }
+
+    /// Fails from now on: see [`Engine::fail_requests`].
+    pub fn fail_requests(&self) {
+        self.with(|engine| ((), engine.fail_requests()));
+        self.end_calls();
+    }
+
+    /// The disk is gone: see [`Engine::destroy`].
+    pub fn destroy(&self) {
+        self.with(|engine| ((), engine.destroy()));
+        self.end_calls();
+    }
+
     /// Leads: see [`Engine::lead`]. Peers are to be called by [`Desk::call`].
     ///
     /// # Errors

@@ -2,12 +2,15 @@
 //! answers come out. `R` is whatever it takes to answer one request.
 
 mod copied;
+mod image;
 mod member;
+mod trouble;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use super::condition::Condition;
 use super::copies::Ticket;
 use super::counters::{LATE_BOUND_US, VolumeCounters};
 use super::pace::{Kind, Pace};
@@ -30,7 +33,7 @@ pub enum Answer {
     /// So many bytes.
     Written(u32),
     Flushed,
-    /// An I/O error: without power, or past the end.
+    /// An I/O error: past the end, or its [`Condition`] is such.
     Failed,
 }
 
@@ -40,7 +43,9 @@ pub struct Engine<R> {
     pace: Pace,
     disk: Disk,
     is_upkeep: bool,
-    is_frozen: bool,
+    condition: Condition,
+    /// When it last stalled.
+    stalled_at: Duration,
     under_way: BinaryHeap<UnderWay<R>>,
     arrivals: u64,
     counters: VolumeCounters,
@@ -81,7 +86,8 @@ impl<R> Engine<R> {
             pace: Pace::new(disk, seed),
             disk,
             is_upkeep: true,
-            is_frozen: false,
+            condition: Condition::Works,
+            stalled_at: Duration::ZERO,
             under_way: BinaryHeap::new(),
             arrivals: 0,
             counters: VolumeCounters::default(),
@@ -116,7 +122,8 @@ impl<R> Engine<R> {
 
     /// When [`Engine::release`] is to be called next.
     pub fn next_due(&self) -> Option<Duration> {
-        let answer_due = self.under_way.peek().map(|next| next.due);
+        let next = self.under_way.peek().filter(|_| !self.is_stalled());
+        let answer_due = next.map(|next| next.due);
         let pass_due = self.member.as_ref().and_then(Member::pass_due);
         answer_due.into_iter().chain(pass_due).min()
     }
@@ -124,7 +131,7 @@ impl<R> Engine<R> {
     /// Takes a request that has come `now`. What is answered at once, this or others, comes back;
     /// the rest comes out of later calls.
     pub fn submit(&mut self, now: Duration, request: Request, reply: R) -> Vec<(R, Answer)> {
-        if self.is_frozen || !self.is_within(&request) {
+        if self.condition.fails() || !self.is_within(&request) {
             self.fail(reply);
         } else if self.member.is_some() {
             self.submit_to_role(now, request, reply);
@@ -144,7 +151,30 @@ impl<R> Engine<R> {
     /// The power fails: all that is under way comes to nothing, and so does whatever is asked
     /// later. Nothing is said to copies any more, or heard from them.
     pub fn freeze(&mut self) -> Vec<(R, Answer)> {
-        self.is_frozen = true;
+        if self.condition != Condition::Destroyed {
+            self.condition = Condition::NoPower;
+        }
+        self.fail_all();
+        std::mem::take(&mut self.answers)
+    }
+
+    /// What the cut leaves is the image from now on, and there is power again, in upkeep.
+    pub fn cut(&mut self, cut: PowerCut) -> CutReport {
+        self.begin_anew();
+        match &mut self.member {
+            Some(member) => member.cut(&mut self.store, cut),
+            None => self.store.cut(cut),
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.is_upkeep = true;
+        self.condition = Condition::Works;
+        self.pace.set(self.disk);
+    }
+
+    /// All that is under way comes to nothing, and no copy is spoken to any more.
+    fn fail_all(&mut self) {
         let under_way = std::mem::take(&mut self.under_way).into_sorted_vec();
         // The one due first is the greatest.
         for request in under_way.into_iter().rev() {
@@ -163,29 +193,18 @@ impl<R> Engine<R> {
             }
         }
         self.fall_silent();
-        std::mem::take(&mut self.answers)
-    }
-
-    /// What the cut leaves is the image from now on, and there is power again, in upkeep.
-    pub fn cut(&mut self, cut: PowerCut) -> CutReport {
-        self.is_upkeep = true;
-        self.is_frozen = false;
-        self.pace.set(self.disk);
-        match &mut self.member {
-            Some(member) => member.cut(&mut self.store, cut),
-            None => self.store.cut(cut),
-        }
     }
 
     /// Takes a request to a volume without copies, or a read.
     fn take(&mut self, now: Duration, request: Request, reply: R) {
         let due = self.due(now, &request);
-        if let (Request::Write { offset, data }, true) = (&request, due <= now) {
+        let is_at_once = due <= now && !self.is_stalled();
+        if let (Request::Write { offset, data }, true) = (&request, is_at_once) {
             return self.written(*offset, data, reply, Duration::ZERO);
         }
         let work = self.begin(request, reply);
         let request = self.under_way(now, due, work);
-        if due <= now {
+        if is_at_once {
             self.finish(request, now);
         } else {
             self.under_way.push(request);
@@ -203,6 +222,9 @@ impl<R> Engine<R> {
     }
 
     fn finish_due(&mut self, until: Duration, now: Duration) {
+        if self.is_stalled() {
+            return;
+        }
         let is_due = |next: &UnderWay<R>| next.due <= until;
         while self.under_way.peek().is_some_and(is_due) {
             let Some(request) = self.under_way.pop() else {
@@ -214,6 +236,10 @@ impl<R> Engine<R> {
             }
             self.finish(request, now);
         }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.condition == Condition::Stalled
     }
 
     fn is_within(&self, request: &Request) -> bool {

@@ -3,6 +3,7 @@
 //! All this is done by pid 1 and programs that it starts. Each waits for the volume's process, so
 //! none of it may happen inside that process.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -82,6 +83,15 @@ pub fn unmount(place: &Path, patience: Duration) -> Result<()> {
 /// Takes what is at `place` out of sight; it goes when its last user has gone.
 pub fn detach(place: &Path) {
     let _ = umount2(place, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW);
+}
+
+/// Makes durable whatever an unmounted device has taken.
+///
+/// # Errors
+/// A breakdown with what the disk says.
+pub fn flush(device: &Path) -> Result<()> {
+    let flushed = File::open(device).and_then(|open| open.sync_all());
+    flushed.tried(|| format!("flush {}", device.display()))
 }
 
 /// Looks for faults on an unmounted device, and changes nothing.

@@ -10,7 +10,9 @@
 //!
 //! A volume may have copies, each the volume of a node of its own: see [`Volume::follow`].
 
+mod image;
 mod replica;
+mod trouble;
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, SocketAddrV4};
@@ -190,8 +192,9 @@ impl Volume {
     /// The times of which [`Volume::probe`] tells the medians.
     ///
     /// # Errors
-    /// As there.
+    /// As there; and if the disk stalls, on which a probe would wait for ever.
     pub fn samples(&self, count: usize) -> Result<Samples> {
+        self.check_moves("probe the disk")?;
         // Without a lock: the disk may be slow, and the power may fail meanwhile.
         let probed = probe(&self.mount_point, count);
         probed.or_else(|error| {
@@ -392,7 +395,7 @@ impl Drop for Volume {
         }
         let _ = match self.address {
             Some(_) => self.freeze(),
-            None => self.set_upkeep(true),
+            None => self.go_on().and_then(|()| self.set_upkeep(true)),
         };
         if self.unmount(&mut stand, LEAVE_LIMIT).is_err() {
             ext4::detach(&self.mount_point);

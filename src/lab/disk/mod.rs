@@ -7,17 +7,20 @@
 //! - `engine`: both together, still without a clock; `desk`: with threads; `fuse`: with the kernel
 //! - `volume`: the process; `wire`: what it is told; `process`, `handle`: pid 1's side
 //! - `loop_device`, `ext4`: what stands on the file; `probe`: what a user of it sees
+//! - `condition`: whether it does what it is asked; `full`: a file that takes all room
 //! - `copies`: the machines of a volume with several copies; `replica`: what is asked of one of
 //!   them, and what it tells; `fail_over`: which one leads when the head is lost
 //! - `needs`: what all this wants of the machine; `counters`: what is counted
 
 mod busy;
+mod condition;
 pub mod copies;
 pub mod counters;
 mod desk;
 mod engine;
 pub mod ext4;
 mod fail_over;
+mod full;
 mod fuse;
 pub mod handle;
 pub mod loop_device;
@@ -34,9 +37,11 @@ mod tests;
 pub mod volume;
 mod wire;
 
+pub use condition::Condition;
 pub use counters::VolumeCounters;
 pub use fail_over::{Takeover, fail_over};
 pub use handle::{Volume, VolumeSpec};
 pub use needs::{check_room, missing};
+pub use probe::Knock;
 pub use replica::{CopySet, Lead, Remembered, Standing};
 pub use store::CutReport;

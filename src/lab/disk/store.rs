@@ -9,10 +9,14 @@
 //! volatile memory is at most four times what is dirty in each unfinished epoch. Which ones
 //! are kept follows from the writes alone: the same requests and the same cut give the same image.
 //!
+//! An image can be kept, and gone back to: see [`Store::keep`].
+//!
 //! Positions and lengths need no alignment. What is written past the end is a fault of the caller
 //! and panics, as in a slice.
 
 mod cut;
+mod keep;
+mod past;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +34,7 @@ use crate::study::disk::PowerCut;
 
 pub use cut::{Amount, BLOCK_BYTES, CutReport};
 use cut::{Left, Lot};
+use past::Past;
 
 /// Versions of a block, besides the newest, kept in one epoch.
 const EARLIER_MAX: usize = 3;
@@ -65,6 +70,8 @@ pub struct Store {
     pages: Pages,
     /// Chooses which earlier versions stay.
     chance: ChaCha8Rng,
+    /// What the durable layer was, if an image was kept.
+    past: Past,
 }
 
 /// The blocks written in one epoch.
@@ -140,6 +147,7 @@ impl Store {
             last_write: 0,
             pages: Pages::default(),
             chance: ChaCha8Rng::seed_from_u64(0),
+            past: Past::of(bytes),
         }
     }
 
@@ -227,6 +235,7 @@ impl Store {
             self.first_epoch += 1;
             for (block, versions) in layer {
                 let newest = &versions.newest().image;
+                self.past.note(block, &self.durable[block_range(block)]);
                 durable_block(&mut self.durable, block).copy_from_slice(&newest[..]);
                 self.pages.give_back(versions.list);
             }
@@ -260,6 +269,7 @@ impl Store {
                 .find(write)
                 .map_or(versions.list.len(), |at| at + 1);
             let newest = &versions.list[count - 1].image;
+            self.past.note(block, &self.durable[block_range(block)]);
             durable_block(&mut self.durable, block).copy_from_slice(&newest[..]);
             self.pages.give_back(versions.list.drain(..count));
             if versions.list.is_empty() {
@@ -285,6 +295,9 @@ impl Store {
         for (block, versions) in self.take_volatile() {
             let left = lot.draw(block, versions.len());
             report.add(versions.iter().map(|version| version.amount), &left);
+            if left.is_something() {
+                self.past.note(block, &self.durable[block_range(block)]);
+            }
             leave(durable_block(&mut self.durable, block), &versions, &left);
             self.pages.give_back(versions);
         }

@@ -24,7 +24,7 @@ use super::parent;
 use super::punctual;
 use super::replica::Lead;
 use super::store::Store;
-use super::wire::{Opening, Reply, Request};
+use super::wire::{Opening, Reply, Request, Trouble, Turn};
 use crate::error::{Result, Tried};
 use crate::lab::link::realtime::{cpu_ns, now_ns};
 
@@ -126,8 +126,16 @@ impl Volume {
             }
             Request::Cut(cut) => {
                 self.end_session()?;
-                Ok(Reply::Cut(self.desk()?.lock().cut(cut)))
+                let mut engine = self.desk()?.lock();
+                engine.check_there()?;
+                Ok(Reply::Cut(engine.cut(cut)))
             }
+            Request::Befall(trouble) => {
+                self.befall(trouble)?;
+                Ok(Reply::Done)
+            }
+            Request::Turn(turn) => Ok(Reply::Turned(self.turn(turn)?)),
+            Request::Condition => Ok(Reply::Condition(self.desk()?.lock().condition())),
             Request::Lead(lead) => {
                 self.lead(&lead)?;
                 Ok(Reply::Done)
@@ -159,6 +167,32 @@ impl Volume {
             })
             .map_err(|error| format!("start a thread: {error}"))?;
         Ok(Reply::Ready(std::mem::take(&mut self.notes)))
+    }
+
+    fn befall(&self, trouble: Trouble) -> Outcome<()> {
+        let desk = self.desk()?;
+        match trouble {
+            Trouble::Stall => return desk.stall(),
+            Trouble::GoOn => desk.go_on(),
+            Trouble::Fail => desk.fail_requests(),
+            Trouble::Destroy => desk.destroy(),
+        }
+        Ok(())
+    }
+
+    /// How many blocks were put back.
+    fn turn(&mut self, turn: Turn) -> Outcome<u64> {
+        if turn != Turn::Keep {
+            self.end_session()?;
+        }
+        let mut engine = self.desk()?.lock();
+        match turn {
+            Turn::GoBack => return engine.go_back(),
+            Turn::Keep => engine.keep()?,
+            Turn::Mend => engine.mend()?,
+            Turn::Renew => engine.renew()?,
+        }
+        Ok(0)
     }
 
     fn lead(&mut self, lead: &Lead) -> Outcome<()> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::condition::Condition;
 use super::copies::promote::Survey;
 use super::counters::VolumeCounters;
 use super::replica::{Lead, Standing};
@@ -34,12 +35,47 @@ pub enum Request {
     FreezeAt(u64),
     /// What the cut leaves becomes the image, as soon as the file served is let go of; in upkeep.
     Cut(PowerCut),
+    /// Something befalls the disk.
+    Befall(Trouble),
+    /// What the disk holds, as a whole, is kept or becomes another.
+    Turn(Turn),
+    /// Say what becomes of requests.
+    Condition,
     /// Be the head of several copies.
     Lead(Lead),
     /// Obey this generation or newer ones only.
     Promise(u64),
     /// Say how it stands as one of several copies.
     Stand,
+}
+
+/// What befalls a disk besides a loss of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// Requests wait.
+    Stall,
+    /// They go on, if they wait.
+    GoOn,
+    /// They fail.
+    Fail,
+    /// They fail, and what the disk held is gone.
+    Destroy,
+}
+
+/// What is done with all that a disk holds. But for the first it is done as soon as the file served
+/// is let go of, and the disk is in upkeep afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turn {
+    /// Remember it: nobody uses the disk, and all is durable.
+    Keep,
+    /// Put it back as it was when it was kept.
+    GoBack,
+    /// The disk that failed works again.
+    Mend,
+    /// A new disk, all zeros, takes the place of one that was destroyed.
+    Renew,
 }
 
 /// A disk to be made.
@@ -70,6 +106,9 @@ pub enum Reply {
     /// To `FreezeAt`: when the power had failed.
     Frozen(u64),
     Cut(CutReport),
+    /// To `Turn`: blocks that were put back.
+    Turned(u64),
+    Condition(Condition),
     Promised(Survey),
     Stands(Standing),
     /// Nothing was changed, and why.
@@ -113,6 +152,11 @@ mod tests {
             seed: 7,
             sector_bytes: 512,
         }));
+        survives(&Request::Befall(Trouble::GoOn));
+        survives(&Request::Turn(Turn::GoBack));
+        survives(&Request::Condition);
+        survives(&Reply::Turned(u64::MAX));
+        survives(&Reply::Condition(Condition::NoPower));
         survives(&Reply::Counters(VolumeCounters::default()));
         survives(&Reply::Refused("why".to_owned()));
     }

@@ -155,6 +155,16 @@ impl Lab {
         mode::form(self)
     }
 
+    /// Starts all servers, none of which runs, on what their disks hold, which was all alike when
+    /// they were stopped, and joins them as they were joined first.
+    ///
+    /// # Errors
+    /// A breakdown if a server does not come up.
+    pub fn form_again(&mut self) -> Result<()> {
+        self.entered = None;
+        mode::form_again(self)
+    }
+
     /// Switches to a mode, unless it is in force already, and waits until all nodes caught up.
     pub fn enter(&mut self, mode: &ModeSpec) -> Result<()> {
         mode::enter(self, mode)?;

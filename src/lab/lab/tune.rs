@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Lab, READY_LIMIT, Tuning};
+use super::{Lab, Tuning};
 use crate::error::{Error, Mistake, Result};
 use crate::lab::mode;
 use crate::lab::node::Node;
@@ -16,9 +16,6 @@ const NOT_AT_ONCE: [&str; 3] = [
     "innodb_log_file_size",
     "innodb_redo_log_capacity",
 ];
-
-/// The writer, as everywhere.
-const WRITER: usize = 0;
 
 /// A statement that names a session's own value of a variable that has none.
 const IS_GLOBAL_ONLY: u16 = 1229;
@@ -147,23 +144,9 @@ impl Lab {
     }
 
     /// Ends all servers and starts them with their settings, on the data that they had. The writer
-    /// is the last to go and the first to come: it has all that any other has. Members of a group
-    /// go together, once it has: each takes 6 s to leave.
+    /// is the last to go and the first to come.
     fn start_anew(&mut self) -> Result<()> {
-        let is_group = self.spec.family == Family::Group;
-        if is_group && !self.catch_up(WRITER, READY_LIMIT)? {
-            let status = format!("behind the others after {} s", READY_LIMIT.as_secs());
-            return Err(self.nodes[WRITER].breakdown("stop", &status));
-        }
-        let servers = self.servers();
-        let nodes = &mut self.nodes[servers];
-        for node in nodes.iter_mut().rev() {
-            node.ask_to_stop()?;
-            if !is_group {
-                node.wait_stopped()?;
-            }
-        }
-        nodes.iter_mut().try_for_each(Node::wait_stopped)?;
+        self.stop_servers()?;
         mode::form(self)
     }
 

@@ -1,7 +1,7 @@
 //! Ports, paths and the packets between them.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -9,10 +9,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::unistd::{read, write};
 
+use super::keep::Keeper;
 use super::path::{Fate, Path};
 use super::realtime::now_ns;
 use super::unread::{Unread, Waited};
-use super::{LATE_BOUND_US, PairCounters, PairSetting, SwitchCounters};
+use super::{Keep, LATE_BOUND_US, PairCounters, PairSetting, SwitchCounters};
 
 /// Packets fetched from one port, or released, before the others get their turn.
 const BATCH_PACKETS: usize = 32;
@@ -51,13 +52,14 @@ pub struct Fabric {
     arrivals: u64,
     totals: SwitchCounters,
     buffer: Vec<u8>,
+    keeper: Keeper,
     /// How long packets wait to be read.
     pub unread: Unread,
 }
 
 impl Fabric {
     /// All paths do nothing at first.
-    pub fn new(ports: Vec<Port>, seed: u64) -> Fabric {
+    pub fn new(ports: Vec<Port>, keeper: Keeper, seed: u64) -> Fabric {
         let count = ports.len();
         let place = |(at, port): (usize, &Port)| (port.address, at);
         let carried = |pair: usize| PairCounters {
@@ -76,6 +78,7 @@ impl Fabric {
             arrivals: 0,
             totals: SwitchCounters::default(),
             buffer: vec![0; PACKET_BYTES_MAX],
+            keeper,
             unread: Unread::new(count, now_ns()),
             ports,
         }
@@ -105,6 +108,21 @@ impl Fabric {
             self.paths[pair].set(setting.setting, self.floor);
         }
         Ok(())
+    }
+
+    /// Keeps these streams from now on, and no others; or changes nothing, if one names an unknown
+    /// pair.
+    pub fn keep(&mut self, wanted: &[Keep]) -> Result<(), String> {
+        let path = |keep: &Keep| Some((self.pair(&keep.from, &keep.to)?, keep.port_from));
+        let paths: Option<BTreeSet<(usize, u16)>> = wanted.iter().map(path).collect();
+        let paths =
+            paths.ok_or("a stream to be kept is of a node that the switch does not have")?;
+        self.keeper.begin(paths)
+    }
+
+    /// How many bytes were kept, and why not all, if so.
+    pub fn kept(&self) -> (u64, Option<String>) {
+        self.keeper.kept()
     }
 
     /// From now on half of `floor` is taken off every one-way delay.
@@ -217,8 +235,9 @@ impl Fabric {
         carried.released += 1;
         carried.delay_ns_sum += delay_ns(now_ns.saturating_sub(packet.sent_ns), self.floor);
         let to = packet.path % self.ports.len();
-        if write(&self.ports[to].tun, &packet.packet).is_err() {
-            self.totals.undelivered_packets += 1;
+        match write(&self.ports[to].tun, &packet.packet) {
+            Ok(_) => self.keeper.take(packet.path, &packet.packet),
+            Err(_) => self.totals.undelivered_packets += 1,
         }
     }
 

@@ -1,8 +1,10 @@
 //! The parent's side of the switch.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,14 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use crate::error::{Result, breakdown};
+use crate::error::{Result, Tried, breakdown};
 use crate::lab::child::{Child, Manner};
 use crate::lab::netns::Netns;
 
 use super::probe::{Probe, median};
+use super::stream::{Kept, streams};
 use super::wire::{Arguments, PortArgument, Reply, Request};
-use super::{LinkSetting, PairSetting, SwitchCounters};
+use super::{Keep, LinkSetting, PairSetting, SwitchCounters};
 
 /// The switch answers within a millisecond unless it is stopped or starved.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -67,6 +71,8 @@ pub struct Switch {
 #[derive(Debug)]
 struct Inner {
     child: Child,
+    /// Where the switch keeps packets.
+    kept: File,
     addresses: BTreeMap<String, Ipv4Addr>,
     settings: Vec<PairSetting>,
     floor: Duration,
@@ -126,6 +132,28 @@ impl Switch {
         }
     }
 
+    /// Keeps what these streams hand over from now on, and no others; without any, nothing.
+    ///
+    /// # Errors
+    /// A breakdown if a node is unknown (then nothing is kept) or the switch has died.
+    pub fn keep(&self, wanted: &[Keep]) -> Result<()> {
+        self.lock().keep(wanted)
+    }
+
+    /// What has been handed over to the devices of those who receive the streams, since they were
+    /// asked to be kept. They are kept further.
+    ///
+    /// # Errors
+    /// A breakdown if the switch has died.
+    pub fn kept(&self) -> Result<Kept> {
+        self.lock().kept()
+    }
+
+    /// The setting in force between two nodes, as asked.
+    pub fn setting(&self, from: &str, to: &str) -> LinkSetting {
+        self.lock().setting(from, to).setting
+    }
+
     /// What the switch itself adds to a round trip, as last measured; zero before.
     pub fn floor(&self) -> Duration {
         self.lock().floor
@@ -163,12 +191,14 @@ impl Switch {
 
 impl Inner {
     fn spawn(options: &SwitchOptions, nodes: &[LinkNode]) -> Result<Inner> {
-        let arguments = arguments(options.seed, nodes);
+        let kept = memfd_create("acklab-kept", MFdFlags::MFD_CLOEXEC);
+        let kept = kept.tried(|| "make room for what links carry".to_owned())?;
+        let arguments = arguments(options.seed, &kept, nodes);
         let mut command = Command::new(&options.program);
         command.arg0("acklab").arg("switch");
         command.args(arguments.to_words());
         let tuns = arguments.ports.iter().map(|port| port.tun);
-        inherit(&mut command, tuns.collect());
+        inherit(&mut command, tuns.chain(arguments.kept).collect());
         let manner = Manner {
             name: "the link switch".to_owned(),
             answer_limit: Some(ANSWER_LIMIT),
@@ -176,6 +206,7 @@ impl Inner {
         };
         Ok(Inner {
             child: Child::spawn(command, manner)?,
+            kept: File::from(kept),
             addresses: nodes
                 .iter()
                 .map(|node| (node.name.clone(), node.address))
@@ -193,6 +224,32 @@ impl Inner {
             self.settings.push(new.clone());
         }
         Ok(())
+    }
+
+    fn keep(&mut self, wanted: &[Keep]) -> Result<()> {
+        let tried = "keep what links carry";
+        self.ask(tried, &Request::Keep(Vec::new()))?;
+        // Giving back much memory takes a while, for which packets would wait in the switch.
+        self.kept.set_len(0).tried(|| tried.to_owned())?;
+        if !wanted.is_empty() {
+            self.ask(tried, &Request::Keep(wanted.to_vec()))?;
+        }
+        Ok(())
+    }
+
+    fn kept(&mut self) -> Result<Kept> {
+        let tried = "read what links carried";
+        let (bytes, lost) = match self.ask(tried, &Request::Kept)? {
+            Reply::Kept { bytes, lost } => (bytes, lost),
+            other => return Err(self.child.unexpected(tried, &other)),
+        };
+        let mut packets = vec![0; bytes as usize];
+        let read = self.kept.read_exact_at(&mut packets, 0);
+        read.tried(|| tried.to_owned())?;
+        Ok(Kept {
+            streams: streams(&packets),
+            lost,
+        })
     }
 
     fn setting(&self, from: &str, to: &str) -> PairSetting {
@@ -231,7 +288,7 @@ impl Inner {
     }
 }
 
-fn arguments(seed: u64, nodes: &[LinkNode]) -> Arguments {
+fn arguments(seed: u64, kept: &OwnedFd, nodes: &[LinkNode]) -> Arguments {
     let port = |node: &LinkNode| PortArgument {
         name: node.name.clone(),
         address: node.address,
@@ -239,6 +296,7 @@ fn arguments(seed: u64, nodes: &[LinkNode]) -> Arguments {
     };
     Arguments {
         seed,
+        kept: Some(kept.as_raw_fd()),
         ports: nodes.iter().map(port).collect(),
     }
 }

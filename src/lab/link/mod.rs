@@ -2,20 +2,25 @@
 //! delays, loses, slows and cuts per ordered pair of nodes, and counts.
 //!
 //! - here: what a link may be set to, and what is counted
-//! - `layout`: distances of a study → settings of pairs
+//! - `layout`: distances of a study → settings of pairs; `change`: chosen links changed on top
 //! - `handle`: the parent's side; `switch`: the child's; `wire`: what they say to each other
 //! - `fabric`, `path`: packets on their way; `unread`: what they wait before that
+//! - `keep`: packets kept as they are handed over; `stream`: what TCP carried in them
 //! - `pace`: when to sleep and when to spin; `priority`: for how long it had none
-//! - `probe`: round-trip time as got
+//! - `probe`: round-trip time as got; `seen`: whether a change of links can be seen
 
+pub mod change;
 mod fabric;
 pub mod handle;
+mod keep;
 pub mod layout;
 pub mod pace;
 pub mod path;
 mod priority;
 pub mod probe;
 pub mod realtime;
+pub mod seen;
+pub mod stream;
 pub mod switch;
 mod unread;
 pub mod wire;
@@ -24,9 +29,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use change::{Change, LinkChange};
 pub use handle::{LinkNode, Switch, SwitchOptions};
 pub use layout::pair_settings;
 pub use probe::{Probe, median};
+pub use seen::{LinkSeen, Way};
+pub use stream::{Kept, Stream};
 
 /// A packet released later than this after its due time is *late*. Enough late packets void a cell.
 pub const LATE_BOUND_US: u64 = 300;
@@ -54,6 +62,15 @@ pub struct PairSetting {
     pub from: String,
     pub to: String,
     pub setting: LinkSetting,
+}
+
+/// One direction of one link, of which the switch keeps what TCP connections carry from a port: a
+/// server's answers, if that is where it listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    pub from: String,
+    pub to: String,
+    pub port_from: u16,
 }
 
 /// What one direction of one link has carried and dropped since the switch started.

@@ -2,6 +2,7 @@
 //! other node's kernel, and its return is stamped by this node's kernel, so that neither a busy
 //! server nor the prober's own waking up counts.
 
+use std::collections::BTreeSet;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -91,20 +92,48 @@ impl Probe {
         Ok(self.echo(to, 0, within).tried(tried)?.is_some())
     }
 
+    /// Sends so many echoes to a node, one right after the other, and waits for no answer: see
+    /// [`Probe::answers`].
+    ///
+    /// # Errors
+    /// A breakdown if they cannot be sent.
+    pub fn send(&self, to: Ipv4Addr, count: u16) -> Result<()> {
+        let mut packets = (0..count).map(|sequence| echo_request(self.identifier, sequence));
+        let sent = packets.try_for_each(|packet| self.transmit(to, &packet));
+        sent.tried(|| format!("probe the link from {} to {to}", self.from))
+    }
+
+    /// How many of `count` echoes that were sent so have been answered by a moment.
+    ///
+    /// # Errors
+    /// A breakdown if nothing can be received.
+    pub fn answers(&self, count: u16, until: Instant) -> Result<usize> {
+        let mut answered = BTreeSet::new();
+        while answered.len() < usize::from(count) {
+            let is_over = Instant::now() >= until;
+            let flags = match is_over {
+                true => MsgFlags::MSG_DONTWAIT,
+                false => MsgFlags::empty(),
+            };
+            let is_ours = |packet: &[u8], of: u16| is_reply(packet, self.identifier, of);
+            match receive(&self.socket, flags) {
+                Ok((packet, _)) => answered.extend((0..count).filter(|&of| is_ours(&packet, of))),
+                Err(Errno::EAGAIN) if is_over => break,
+                Err(Errno::EAGAIN | Errno::EINTR) => (),
+                Err(error) => return Err(error).tried(|| format!("probe from {}", self.from)),
+            }
+        }
+        Ok(answered.len())
+    }
+
     /// One round trip in µs; `None` if no answer came in time.
     fn echo(&self, to: Ipv4Addr, sequence: u16, within: Duration) -> io::Result<Option<f64>> {
-        let address = SockaddrIn::from(SocketAddrV4::new(to, 0));
         let packet = echo_request(self.identifier, sequence);
         let sent = clock_gettime(ClockId::CLOCK_REALTIME)?;
-        sendto(
-            self.socket.as_raw_fd(),
-            &packet,
-            &address,
-            MsgFlags::empty(),
-        )?;
+        self.transmit(to, &packet)?;
         let deadline = Instant::now() + within;
         while Instant::now() < deadline {
-            match receive(&self.socket) {
+            match receive(&self.socket, MsgFlags::empty()) {
                 Ok((bytes, stamp)) if is_reply(&bytes, self.identifier, sequence) => {
                     return Ok(Some(us_between(sent, stamp)));
                 }
@@ -113,6 +142,13 @@ impl Probe {
             }
         }
         Ok(None)
+    }
+
+    fn transmit(&self, to: Ipv4Addr, packet: &[u8]) -> nix::Result<()> {
+        let address = SockaddrIn::from(SocketAddrV4::new(to, 0));
+        let socket = self.socket.as_raw_fd();
+        sendto(socket, packet, &address, MsgFlags::empty())?;
+        Ok(())
     }
 }
 
@@ -139,12 +175,12 @@ fn open_socket() -> io::Result<OwnedFd> {
 }
 
 /// A packet and the time at which the kernel got it.
-fn receive(socket: &OwnedFd) -> nix::Result<(Vec<u8>, TimeSpec)> {
+fn receive(socket: &OwnedFd, flags: MsgFlags) -> nix::Result<(Vec<u8>, TimeSpec)> {
     let mut bytes = vec![0; 512];
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(&mut bytes)];
     let fd = socket.as_raw_fd();
-    let message = recvmsg::<()>(fd, &mut parts, Some(&mut control), MsgFlags::empty())?;
+    let message = recvmsg::<()>(fd, &mut parts, Some(&mut control), flags)?;
     let stamp = message.cmsgs()?.find_map(|part| match part {
         ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
         _ => None,

@@ -1,5 +1,6 @@
 //! The switch's own process: fetch, release, obey, wait; until its parent is gone.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -16,6 +17,7 @@ use crate::error::{Result, Tried, breakdown};
 
 use super::SwitchCounters;
 use super::fabric::{Fabric, Port};
+use super::keep::{KEPT_BYTES_MAX, Keeper};
 use super::pace::{Pace, Step, spin_share};
 use super::priority::Priority;
 use super::realtime::{
@@ -40,12 +42,14 @@ pub fn serve(words: &[String]) -> Result<()> {
         .ok_or_else(|| breakdown(tried(), "it is started by acklab itself, not by hand"))?;
     let ports = arguments.ports.into_iter().map(adopt_port);
     let ports: Vec<Port> = ports.collect::<io::Result<_>>().tried(tried)?;
+    let kept = arguments.kept.map(adopt).transpose().tried(tried)?;
+    let keeper = Keeper::new(kept.map(File::from), KEPT_BYTES_MAX);
     let control = UnixStream::from(adopt(STDIN_FILENO).tried(tried)?);
     control.set_nonblocking(true).tried(tried)?;
     control
         .set_write_timeout(Some(ANSWER_TIMEOUT))
         .tried(tried)?;
-    let mut server = Server::new(Fabric::new(ports, arguments.seed), control);
+    let mut server = Server::new(Fabric::new(ports, keeper, arguments.seed), control);
     server.run().tried(tried)
 }
 
@@ -241,10 +245,12 @@ impl Server {
                 self.fabric.set_floor(floor);
                 Reply::Done
             }
-            Request::Set(settings) => match self.fabric.set(&settings) {
-                Ok(()) => Reply::Done,
-                Err(reason) => Reply::Refused(reason),
-            },
+            Request::Set(settings) => done(self.fabric.set(&settings)),
+            Request::Keep(wanted) => done(self.fabric.keep(&wanted)),
+            Request::Kept => {
+                let (bytes, lost) = self.fabric.kept();
+                Reply::Kept { bytes, lost }
+            }
         }
     }
 
@@ -265,6 +271,13 @@ impl Server {
         let sent = self.control.write_all(&line);
         self.control.set_nonblocking(true)?;
         sent
+    }
+}
+
+fn done(outcome: std::result::Result<(), String>) -> Reply {
+    match outcome {
+        Ok(()) => Reply::Done,
+        Err(reason) => Reply::Refused(reason),
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
+use super::component::{ASK, Component};
+use super::gtids::Gtids;
 use super::replication;
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::node::{Node, pause};
@@ -67,6 +69,12 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     join(lab, &others)
 }
 
+/// The same on what the nodes' disks hold, which was all alike when their servers ended well.
+pub(super) fn form_again(lab: &mut Lab) -> Result<()> {
+    allow_bootstrap(&lab.nodes[0])?;
+    form(lab)
+}
+
 /// Starts node `first` as a cluster of its own.
 fn begin(lab: &mut Lab, first: usize, words: &[&str]) -> Result<()> {
     lab.start(first, words)?;
@@ -115,9 +123,106 @@ fn apply_all(node: &mut Node) -> Result<()> {
 /// A breakdown with the last log lines if no server recovers, or this one does not come up.
 pub fn begin_anew(lab: &mut Lab) -> Result<()> {
     let (first, position) = most_advanced(lab)?;
+    begin_at(lab, first, &position)
+}
+
+fn begin_at(lab: &mut Lab, first: usize, position: &Position) -> Result<()> {
     allow_bootstrap(&lab.nodes[first])?;
     let from = format!("--wsrep-start-position={}", position.text);
     begin(lab, first, &[NEW_CLUSTER, &from])
+}
+
+/// Makes node `i` the beginning of a primary component: `None`, or why it refuses. One whose server
+/// does not run begins a new cluster with what its disk kept, whatever others have. One that runs
+/// in a component that may not commit makes that one primary, with all nodes in it.
+///
+/// # Errors
+/// A breakdown with the last log lines if its server does not recover or come up, or is not Synced
+/// in time.
+pub fn bootstrap(lab: &mut Lab, i: usize) -> Result<Option<String>> {
+    if !lab.nodes[i].is_up() {
+        lab.nodes[i].kill();
+        let position = recovered(lab, i)?;
+        return begin_at(lab, i, &position).map(|()| None);
+    }
+    let node = &mut lab.nodes[i];
+    if !component(node)?.is_primary {
+        let refused = node.refusal_of("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=true'")?;
+        if refused.is_some() {
+            return Ok(refused);
+        }
+    }
+    let what = "Synced in a component made primary";
+    node.wait_until(what, READY_LIMIT, |node| {
+        let component = heard(node, what)?;
+        Ok(component.is_some_and(|component| component.is_synced()))
+    })?;
+    Ok(None)
+}
+
+/// Has node `i` come back into the component that goes on elsewhere: `None`, or its server's last
+/// words if it ends instead. One that does not run is started; one that was cut off finds the
+/// others by itself.
+///
+/// # Errors
+/// A breakdown with its last log lines if it is not Synced there in time.
+pub fn rejoin(lab: &mut Lab, i: usize) -> Result<Option<String>> {
+    if !lab.nodes[i].is_up() {
+        lab.nodes[i].kill();
+        lab.start(i, &[])?;
+    }
+    let node = &mut lab.nodes[i];
+    match wait_joined(node) {
+        Err(Error::Breakdown(told)) if !node.is_up() => Ok(Some(told.to_string())),
+        told => told.map(|()| None),
+    }
+}
+
+/// The same, but nobody waits for it.
+///
+/// # Errors
+/// A breakdown if its server cannot be started.
+pub(super) fn begin_rejoin(lab: &mut Lab, i: usize) -> Result<()> {
+    if !lab.nodes[i].is_up() {
+        lab.nodes[i].kill();
+        lab.start(i, &[])?;
+    }
+    Ok(())
+}
+
+fn wait_joined(node: &mut Node) -> Result<()> {
+    node.wait_accepting()?;
+    node.wait_until("Synced with others", READY_LIMIT, |node| {
+        let component = heard(node, "wait until it is Synced with others")?;
+        Ok(component.is_some_and(|component| component.is_synced() && component.size > 1))
+    })
+}
+
+/// What a node says of itself and its component.
+///
+/// # Errors
+/// A breakdown if it does not answer.
+pub fn component(node: &mut Node) -> Result<Component> {
+    Ok(Component::read(&node.pairs(ASK)?))
+}
+
+/// The same; `None` of one that gets what it missed, and closes the connections that it has.
+fn heard(node: &mut Node, waiting: &str) -> Result<Option<Component>> {
+    match component(node) {
+        Err(Error::Breakdown(_)) => node.check_alive(waiting).map(|()| None),
+        told => told.map(Some),
+    }
+}
+
+/// What the disk of node `i`, whose server does not run, kept of the cluster's order.
+///
+/// # Errors
+/// A breakdown if its server cannot recover it.
+pub fn kept(lab: &Lab, i: usize) -> Result<Gtids> {
+    let position = recovered(lab, i)?;
+    let (history, _) = position.text.split_once(':').unwrap_or_default();
+    let text = format!("{history}:1-{}", position.seqno);
+    Ok(Gtids::read(&text))
 }
 
 /// How far a server came in the cluster's order.
@@ -180,21 +285,10 @@ fn allow_bootstrap(node: &Node) -> Result<()> {
 /// Synced in a primary component of that size.
 fn wait_synced(node: &mut Node, size: usize) -> Result<()> {
     let what = format!("Synced in a cluster of {size}");
+    let waiting = format!("wait until {what}");
     node.wait_until(&what, READY_LIMIT, |node| {
-        let status = match node.pairs("SHOW GLOBAL STATUS LIKE 'wsrep%'") {
-            Ok(status) => status,
-            // One that gets what it missed closes the connections that it has.
-            Err(Error::Breakdown(_)) => {
-                let waiting = format!("wait until {what}");
-                return node.check_alive(&waiting).map(|()| false);
-            }
-            Err(error) => return Err(error),
-        };
-        let holds = |name: &str, value: &str| status.get(name).is_some_and(|got| got == value);
-        Ok(holds("wsrep_local_state_comment", "Synced")
-            && holds("wsrep_cluster_status", "Primary")
-            && holds("wsrep_ready", "ON")
-            && holds("wsrep_cluster_size", &size.to_string()))
+        let component = heard(node, &waiting)?;
+        Ok(component.is_some_and(|component| component.is_synced() && component.size == size))
     })
 }
 

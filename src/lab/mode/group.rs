@@ -9,7 +9,7 @@ use super::replication;
 use crate::error::Result;
 use crate::lab::node::Node;
 use crate::lab::redo;
-use crate::study::{Mode, ModeSpec};
+use crate::study::{Consistency, Mode, ModeSpec};
 
 /// Port of the group communication.
 const GROUP_PORT: u16 = 33061;
@@ -20,8 +20,7 @@ const MEMBERS: &str = "performance_schema.replication_group_members";
 
 /// The plugin, its addresses, and an allow-list that names the range of the lab.
 pub fn settings(lab: &Lab, i: usize) -> Settings {
-    let address = |node: &Node| format!("{}:{GROUP_PORT}", node.place.address);
-    let seeds: Vec<String> = lab.nodes.iter().map(address).collect();
+    let seeds: Vec<String> = lab.nodes.iter().map(group_address).collect();
     let mut settings = replication::base_settings(lab);
     settings.load_plugin("group_replication.so");
     let ssl = if lab.spec.tls { "REQUIRED" } else { "DISABLED" };
@@ -48,6 +47,11 @@ pub fn settings(lab: &Lab, i: usize) -> Settings {
         settings.set(&format!("group_replication_{name}"), value);
     }
     settings
+}
+
+/// Where a member talks to the others.
+pub(super) fn group_address(node: &Node) -> String {
+    format!("{}:{GROUP_PORT}", node.place.address)
 }
 
 /// The first node bootstraps the group; the others join one by one. A member that meets another on
@@ -132,13 +136,16 @@ pub fn enter(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
         }
         _ => unreachable!("the family of a lab is its modes' family"),
     };
+    let mut nodes = lab.nodes.iter_mut();
+    nodes.try_for_each(|node| set_consistency(node, consistency))
+}
+
+/// Sets the consistency level of sessions that begin from now on.
+pub(super) fn set_consistency(node: &mut Node, consistency: Consistency) -> Result<()> {
     let word = consistency.word();
-    for node in &mut lab.nodes {
-        node.run(&format!(
-            "SET GLOBAL group_replication_consistency = '{word}'"
-        ))?;
-    }
-    Ok(())
+    node.run(&format!(
+        "SET GLOBAL group_replication_consistency = '{word}'"
+    ))
 }
 
 /// Waits until member `i` has applied all that any of them has committed.

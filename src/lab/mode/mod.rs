@@ -1,12 +1,23 @@
 //! Modes: how each family of ways to replicate is set up, formed, switched and known to be ready.
-//! One file per family; this one says what all have in common and chooses.
+//! One file per family; this one says what all have in common and chooses. What is done to servers
+//! in trials is chosen in `faults`.
 
 mod binary_logs;
+pub mod blocked;
+pub mod candidates;
+pub mod component;
 mod copies;
+pub mod faults;
+pub mod fence;
 pub mod galera;
 mod group;
 mod gtids;
+pub mod members;
+pub mod regroup;
+mod replica;
 mod replication;
+mod semisync;
+pub mod takeover;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -49,6 +60,14 @@ pub(super) fn form(lab: &mut Lab) -> Result<()> {
         Family::Galera => galera::form(lab),
         Family::Mirror | Family::Quorum => copies::form(lab),
         Family::Endpoint => Err(breakdown("form a lab", "an endpoint is somebody else's")),
+    }
+}
+
+/// The same on what their disks hold, which was all alike when they were stopped.
+pub(super) fn form_again(lab: &mut Lab) -> Result<()> {
+    match lab.spec.family {
+        Family::Galera => galera::form_again(lab),
+        _ => form(lab),
     }
 }
 

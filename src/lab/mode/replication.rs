@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use super::super::lab::{Lab, READY_LIMIT};
 use super::super::options::Settings;
 use super::super::servers::Dialect;
-use super::super::servers::datadir::PASSWORD;
-use super::binary_logs;
 use super::gtids::Gtids;
+use super::{binary_logs, replica, semisync};
 use crate::error::Result;
-use crate::lab::node::{Node, PORT, pause};
+use crate::lab::node::{Node, pause};
 use crate::lab::redo;
 use crate::study::{Mode, ModeSpec};
 
@@ -60,17 +59,7 @@ pub fn form(lab: &mut Lab) -> Result<()> {
     for i in 0..lab.nodes.len() {
         lab.start(i, &[])?;
     }
-    let source = lab.nodes[0].place.address.to_string();
-    let connect = lab.program.dialect().fill(
-        "connect_replica",
-        &[
-            ("host", &source),
-            ("port", &PORT.to_string()),
-            ("user", "repl"),
-            ("password", PASSWORD),
-            ("ssl", if lab.spec.tls { "1" } else { "0" }),
-        ],
-    );
+    let connect = replica::connect(lab, 0);
     for (i, node) in lab.nodes.iter_mut().enumerate() {
         node.wait_accepting()?;
         redo::use_once(node)?;
@@ -193,35 +182,9 @@ fn both_threads_run(node: &mut Node, (show, io, sql): (&str, &str, &str)) -> Res
 /// Turns semi-sync on or off at both ends while replication is stopped.
 fn set_semisync(lab: &mut Lab, mode: &Mode) -> Result<()> {
     let dialect = lab.program.dialect().clone();
-    let Some(source) = dialect.optional("semisync_source") else {
-        return Ok(());
-    };
-    let replica = dialect.word("semisync_replica");
-    let is_on = matches!(mode, Mode::Semisync { .. });
-    let switch = if is_on { "ON" } else { "OFF" };
-    if let Mode::Semisync {
-        wait_for,
-        wait_point,
-        timeout,
-    } = mode
-    {
-        let writer = &mut lab.nodes[0];
-        let set = |name: &str, value: String| format!("SET GLOBAL {name} = {value}");
-        writer.run(&set(
-            &format!("{source}_timeout"),
-            timeout.as_millis().to_string(),
-        ))?;
-        let word = format!("'{}'", wait_point.word());
-        writer.run(&set(&format!("{source}_wait_point"), word))?;
-        if let Some(count) = dialect.optional("semisync_wait_for") {
-            writer.run(&set(count, wait_for.to_string()))?;
-        }
-    }
-    lab.nodes[0].run(&format!("SET GLOBAL {source}_enabled = {switch}"))?;
-    for node in &mut lab.nodes[1..] {
-        node.run(&format!("SET GLOBAL {replica}_enabled = {switch}"))?;
-    }
-    Ok(())
+    semisync::set_source(&mut lab.nodes[0], &dialect, mode)?;
+    let mut replicas = lab.nodes[1..].iter_mut();
+    replicas.try_for_each(|node| semisync::set_replica(node, &dialect, mode))
 }
 
 /// Semi-sync is in force when the source says so and counts all its replicas.
@@ -295,7 +258,8 @@ pub fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> 
     }
 }
 
-fn wait_applied(lab: &mut Lab, i: usize, gtids: &str, limit: Duration) -> Result<bool> {
+/// Waits on node `i` for all of these, as a server says them.
+pub fn wait_applied(lab: &mut Lab, i: usize, gtids: &str, limit: Duration) -> Result<bool> {
     let dialect = lab.program.dialect().clone();
     let gtids = gtids.replace('\n', "");
     let seconds = limit.as_secs().max(1).to_string();

@@ -449,12 +449,61 @@ mod tests {
     }
 
     #[test]
+    fn every_server_can_be_kept_from_taking_writes() {
+        let catalogue = Catalogue::builtin();
+        let words = |flavour, version: &str| {
+            let dialect = catalogue.dialect(flavour, &Version::parse(version), |_| true);
+            ["refuse_writes", "starts_refusing"].map(|key| dialect.word(key).to_owned())
+        };
+        let plain = ["SET GLOBAL read_only = ON", "--read-only=1"];
+        assert_eq!(words(Flavour::Mysql, "5.5.9"), plain);
+        assert_eq!(words(Flavour::Mysql, "5.6.24"), plain);
+        assert_eq!(words(Flavour::Mariadb, "11.8.3"), plain);
+        let also_root = ["SET GLOBAL super_read_only = ON", "--super-read-only=1"];
+        assert_eq!(words(Flavour::Mysql, "5.7.29"), also_root);
+        assert_eq!(words(Flavour::Mysql, "9.7.4"), also_root);
+    }
+
+    #[test]
+    fn every_replica_can_take_over() {
+        let catalogue = Catalogue::builtin();
+        for (flavour, version, own) in [
+            (Flavour::Mysql, "5.6.24", "STOP SLAVE IO_THREAD"),
+            (Flavour::Mysql, "9.7.4", "STOP REPLICA IO_THREAD"),
+            (Flavour::Mariadb, "10.11.19", "STOP SLAVE IO_THREAD"),
+        ] {
+            let dialect = catalogue.dialect(flavour, &Version::parse(version), |_| true);
+            assert_eq!(dialect.word("stop_receiver"), own);
+            for key in ["forget_source", "column_source", "column_sql_state"] {
+                assert!(dialect.optional(key).is_some(), "{key} of {version}");
+            }
+            // Only MariaDB keeps the places of a writer and of a replica apart.
+            let is_mariadb = flavour == Flavour::Mariadb;
+            assert_eq!(dialect.optional("demote").is_some(), is_mariadb);
+        }
+    }
+
+    #[test]
     fn modes_of_a_known_version_are_known_before_it_is_fetched() {
         let catalogue = Catalogue::builtin();
         let modes = |name| catalogue.modes_of_entry(catalogue.entry(name).expect("an entry"));
         assert_eq!(modes("mysql-5.5"), ["single", "mirror", "quorum"]);
         assert_eq!(modes("mysql-5.6"), ["single", "async", "mirror", "quorum"]);
         assert!(modes("mysql").contains(&"group".to_owned()));
+    }
+
+    #[test]
+    fn every_fault_is_for_modes_that_its_servers_can_be_in() {
+        let catalogue = Catalogue::builtin();
+        for row in crate::study::fault_catalogue::all() {
+            for case in row.cases.iter().chain(&row.counters) {
+                let (spec, fault) = (&case.spec, &row.fault.name);
+                let entry = catalogue.entry(&spec.server).expect("a server");
+                let can = catalogue.modes_of_entry(entry);
+                let is_one = can.iter().any(|mode| mode == spec.mode.name());
+                assert!(is_one, "{fault}: {}", spec.label);
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Answers to commands, read with as little work as tells how they ended. Rows are thrown away.
+//! Answers to commands, read with as little work as tells how they ended. Rows are thrown away, or
+//! handed out as they come.
 
 use super::frame::{FRAME_MAX, Frames, Packet};
 
@@ -103,8 +104,17 @@ impl Answer {
     }
 
     /// Reads a piece; tells how the command ended once its answer is whole.
-    pub fn feed(&mut self, mut input: &[u8]) -> Option<Ended> {
+    pub fn feed(&mut self, input: &[u8]) -> Option<Ended> {
+        self.feed_rows(input, |_| {})
+    }
+
+    /// The same; the first 1,024 bytes of every row, at least, go to `row` as they came.
+    /// `rows::fields` takes them apart.
+    pub fn feed_rows(&mut self, mut input: &[u8], mut row: impl FnMut(&[u8])) -> Option<Ended> {
         while let Some(packet) = self.frames.next(&mut input) {
+            if self.reading.is_row(packet) {
+                row(packet.head);
+            }
             let ended = self.reading.packet(packet);
             if ended.is_some() {
                 // Nothing may follow: the next command is not sent yet.
@@ -175,6 +185,11 @@ impl Reading {
     fn is_end(&self, first: u8, length: usize) -> bool {
         let limit = if self.deprecate_eof { FRAME_MAX } else { 9 };
         first == EOF && length < limit
+    }
+
+    fn is_row(&self, packet: Packet) -> bool {
+        let is_row = |first: u8| first != ERR && !self.is_end(first, packet.length);
+        self.phase == Phase::Rows && packet.head.first().copied().is_some_and(is_row)
     }
 
     fn rows_end(&mut self, head: &[u8]) -> Option<Ended> {
@@ -254,7 +269,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// A length-encoded integer and what follows it.
-fn lenenc(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub fn lenenc(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let width = match first {
         0xfc => 2,

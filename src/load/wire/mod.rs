@@ -4,3 +4,4 @@ pub mod answer;
 pub mod encode;
 pub mod frame;
 pub mod login;
+pub mod rows;

@@ -1,11 +1,13 @@
-//! Charts of a record, as SVG: bars of modes, lines over connections and over distance, timelines.
-//! Each stands on a white ground of its own, so that it is legible on any page.
+//! Charts of a record, as SVG: bars of modes, lines over connections and over distance, timelines,
+//! trials with their faults, cost against worth. Each stands on a white ground of its own, so that
+//! it is legible on any page.
 
 mod bars;
 mod canvas;
 mod chart;
 mod lines;
 mod timeline;
+mod trials;
 
 pub use chart::Chart;
 
@@ -20,6 +22,8 @@ pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
     all.extend(lines::over_connections(summary));
     all.extend(lines::over_distance(summary));
     all.extend(timeline::charts(record, summary));
+    all.extend(trials::courses(summary));
+    all.extend(trials::cost_and_worth(summary));
     number_twins(&mut all);
     all
 }

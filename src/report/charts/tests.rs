@@ -347,3 +347,23 @@ fn a_line_has_one_point_of_each_distance_asked_for() {
     two.cells.retain(|cell| cell.rtt_us_asked != Some(8_000.0));
     assert_eq!(lines::over_distance(&two), []);
 }
+
+#[test]
+fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
+    let charts = of(&crate::analysis::worth::example());
+    let svg = named(&charts, "trial-mysql-async-writer-dies");
+    let said = texts(svg);
+    assert!(said.contains(&"commits/s"), "{said:?}");
+    assert!(said.contains(&"1 power cut: writer, drop-all"), "{said:?}");
+    // The number of each step stands above its mark.
+    assert!(said.contains(&"1") && said.contains(&"2"), "{said:?}");
+    let marks = straight(svg, "#0072B2").filter(|[from, to]| from.0 == to.0);
+    assert_eq!(marks.count(), 1, "of the first step");
+    let svg = named(&charts, "worth-writer-dies");
+    assert_eq!(elements(svg, "circle", "").len(), 2, "two modes");
+    assert!(texts(svg).contains(&"mysql semisync"));
+    let is_trial = |chart: &&Chart| chart.name.starts_with("trial-");
+    assert_eq!(charts.iter().filter(is_trial).count(), 7);
+    let without = of(&Example::default().record());
+    assert!(!without.iter().any(|chart| chart.name.starts_with("trial-")));
+}

@@ -8,14 +8,16 @@ use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trial::{Series, Trial};
+use crate::record::trials::{self, Campaign};
 use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, histogram};
-use crate::run::events::{Event, Events, Step, TrialStep};
+use crate::run::events::{CampaignStep, Event, Events, Step, TrialStep};
 use crate::run::order::Order;
 use crate::run::target::Target;
 use crate::run::window::{Accounts, NodeStatus, Reading};
 use crate::study::fault::{Durability, Fault};
+use crate::study::faults;
 
-/// Trials of one fault, which each mode with power cuts has.
+/// Trials of one fault, which each mode with power cuts has, and each that is in an injection.
 pub const TRIALS: u32 = 2;
 
 /// What is to go wrong at a step, counted from 0.
@@ -292,6 +294,38 @@ impl Target for Scripted {
                 trials: vec![Trial::default()],
             };
             tell(TrialStep::Ended { number, one: &one })?;
+        }
+        Ok(())
+    }
+
+    fn run_campaigns(
+        &mut self,
+        mode: usize,
+        kept: &[Campaign],
+        tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
+    ) -> Result<()> {
+        let kept = kept.iter().map(|one| one.trials.len()).sum::<usize>();
+        for number in kept as u32 + 1..=TRIALS {
+            self.next()?;
+            tell(CampaignStep::Begun(Step::Fault {
+                label: format!("mode {mode}"),
+                fault: "made-up".to_owned(),
+                number,
+                of: TRIALS,
+            }))?;
+            self.step(&format!("schedule in mode {mode}"))?;
+            let one = Campaign {
+                durability: Durability::STRICT,
+                fault: faults::Fault {
+                    name: "made-up".to_owned(),
+                    ..faults::Fault::default()
+                },
+                trials: vec![trials::Trial {
+                    seed: number.into(),
+                    ..trials::Trial::default()
+                }],
+            };
+            tell(CampaignStep::Ended { number, one: &one })?;
         }
         Ok(())
     }

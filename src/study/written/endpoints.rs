@@ -14,7 +14,7 @@ pub const SITE: &str = "here";
 pub const DISTANCES: &str = "as they are";
 
 /// Keys of a study that are about labs.
-const STUDY_KEYS: [&str; 9] = [
+const STUDY_KEYS: [&str; 10] = [
     "sites",
     "network",
     "tls",
@@ -24,6 +24,7 @@ const STUDY_KEYS: [&str; 9] = [
     "images",
     "power_cuts",
     "power_cut_modes",
+    "fault",
 ];
 /// Keys of a sweep that are about labs.
 const SWEEP_KEYS: [&str; 9] = [

@@ -7,10 +7,14 @@ mod copies;
 mod defaults;
 mod disks;
 mod endpoints;
+pub mod fault_rows;
+mod faults;
 mod fronts;
+mod injections;
 mod labels;
 mod modes;
 mod quick;
+mod sites;
 mod speeds;
 pub mod sweeps;
 mod vary;
@@ -28,9 +32,6 @@ use super::{Mode, Network, Study, limits, units};
 use crate::error::Result;
 pub use walk::ReadFile;
 use walk::{Document, Node, Table, syntax};
-
-/// Words that stand where a site's name can, and mean something else there.
-const TAKEN: [&str; 6] = ["label", "client", "read", "write", "flush", "iops"];
 
 /// The study that `text` means. `file` is its name, for messages; `read_file` gets the text of
 /// the file that `my_cnf` names.
@@ -58,7 +59,7 @@ fn study(
     let name = name(table, file);
     let title = table.read("title", Node::words);
     let title = title.unwrap_or(&name).to_owned();
-    let sites = sites(table);
+    let sites = sites::read(table);
     let modes = modes(table, capabilities, &sites, read_file);
     let is_of_endpoints = modes.iter().any(|spec| spec.mode == Mode::Endpoint);
     let sites = match is_of_endpoints {
@@ -75,6 +76,7 @@ fn study(
     let (sweeps, short) = quick::split(table, sweeps, &only);
     let cut_modes = power_cut_modes(table, &modes, &sites);
     let cuts = power_cuts(table, (&modes, &cut_modes), &sites, images.is_some());
+    let injections = injections::read(table, &modes, &sites, images.is_some());
     let mut study = Study {
         name,
         title,
@@ -97,6 +99,7 @@ fn study(
         power_cuts: cuts,
         faults: vec![],
         power_cut_modes: cut_modes,
+        injections,
         handshakes: is_on(table, "handshakes"),
         cpus: cpus(table),
         until: None,
@@ -125,7 +128,9 @@ fn check_all_are_measured(table: &Table<'_>, study: &Study) {
     let chosen = &study.power_cut_modes;
     let is_cut =
         |label: &String| study.power_cuts > 0 && (chosen.is_empty() || chosen.contains(label));
-    let is_met = |label: &String| is_cut(label) || sweeps.iter().any(|sweep| sweep.has_mode(label));
+    let is_broken = |label: &String| study.injections.iter().any(|one| one.modes.contains(label));
+    let is_swept = |label: &String| sweeps.iter().any(|sweep| sweep.has_mode(label));
+    let is_met = |label: &String| is_cut(label) || is_broken(label) || is_swept(label);
     let labels = study.modes.iter().map(|spec| &spec.label);
     for label in labels.filter(|label| !sweeps.is_empty() && !is_met(label)) {
         table.wrong(
@@ -225,27 +230,6 @@ fn article(node: &Node<'_>) -> Option<String> {
     let keys = article_keys();
     let choices: Vec<(&str, String)> = keys.iter().map(|key| (&key[..], key.clone())).collect();
     node.one_of(&choices)
-}
-
-fn sites(table: &Table<'_>) -> Vec<String> {
-    let Some(node) = table.get("sites") else {
-        return ["a", "b", "c"].map(str::to_owned).to_vec();
-    };
-    let mut sites: Vec<String> = Vec::new();
-    for node in node.list().unwrap_or_default() {
-        let Some(name) = node.text() else { continue };
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        // Site names become names of nodes and devices, which the kernel keeps short.
-        if !(1..=8).contains(&name.len()) || !name.chars().all(is_plain) {
-            node.wrong("must be 1 to 8 lower-case letters or digits");
-        } else if TAKEN.contains(&name) {
-            node.wrong("is a word with a meaning of its own; choose another");
-        } else if sites.iter().any(|site| site == name) {
-            node.wrong("is given twice");
-        }
-        sites.push(name.to_owned());
-    }
-    sites
 }
 
 fn network(table: &Table<'_>) -> Network {

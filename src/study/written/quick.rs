@@ -44,7 +44,7 @@ pub fn split(
 }
 
 /// The short run, if the study has one. What it does not say is as in the whole run, but for power
-/// cuts, of which it makes none.
+/// cuts and faults, of which it makes none.
 pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<Quick>> {
     let table = table.get("quick")?.table()?;
     let given = |key: &str, range, or: Duration| table.time(key, range, or);
@@ -54,6 +54,7 @@ pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<
         warmup: given("warmup", limits::WARMUP, study.warmup),
         measure: given("measure", limits::MEASURE, study.measure),
         power_cuts: count("power_cuts", limits::POWER_CUTS).unwrap_or(0),
+        trials: count("trials", limits::TRIALS).unwrap_or(0),
         modes: labels(table.get("modes"), &study.modes),
         sweeps,
     };

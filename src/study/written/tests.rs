@@ -318,6 +318,7 @@ mod copies;
 mod damaged;
 mod disks;
 mod endpoints;
+mod faults;
 mod fronts;
 mod quick;
 mod rates;

@@ -111,6 +111,18 @@ impl Book {
         }
     }
 
+    /// Of the same node, which knows `later` by now, once its image is again what it was when it
+    /// knew this. What it has promised since still stands: so whoever leads the volume next has
+    /// another generation than all who led it meanwhile, and none stands for two histories. Nor
+    /// does a ticket stand for two requests.
+    pub fn gone_back_to(&self, later: &Book) -> Book {
+        Book {
+            promised: self.promised.max(later.promised),
+            numbers: self.numbers.max(later.numbers),
+            ..self.clone()
+        }
+    }
+
     /// Size of the image.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -37,7 +37,7 @@ impl<R> Engine<R> {
         if terms.peers != given {
             return Err(format!("it needs {} peers, not {given}", terms.peers));
         }
-        let member = powered(&mut self.member, self.is_frozen)?;
+        let member = powered(&mut self.member, self.condition.fails())?;
         if member.role.book().promised() > lead.generation {
             let promised = member.role.book().promised();
             return Err(format!("it has promised generation {promised}"));
@@ -65,7 +65,7 @@ impl<R> Engine<R> {
         now: Duration,
         generation: u64,
     ) -> Result<(Survey, Vec<(R, Answer)>), String> {
-        let member = powered(&mut self.member, self.is_frozen)?;
+        let member = powered(&mut self.member, self.condition.fails())?;
         let message = Message::Promise { generation };
         let actions = member.role.heard(&mut self.store, now, OPERATOR, message);
         let promised = actions.iter().find_map(|action| match action {
@@ -101,7 +101,7 @@ impl<R> Engine<R> {
         sender: Box<dyn Speak>,
     ) -> Vec<(R, Answer)> {
         match &mut self.member {
-            Some(member) if !self.is_frozen => {
+            Some(member) if !self.condition.fails() => {
                 member.senders.insert(link, sender);
                 let actions = member.role.connected(now, link);
                 self.carry_out(now, actions);
@@ -279,10 +279,10 @@ impl<R> Engine<R> {
     }
 }
 
-/// The member, if it is one and has power.
-fn powered<R>(member: &mut Option<Member<R>>, is_frozen: bool) -> Result<&mut Member<R>, String> {
+/// The member, if it is one and takes requests.
+fn powered<R>(member: &mut Option<Member<R>>, is_out: bool) -> Result<&mut Member<R>, String> {
     match member {
-        Some(_) if is_frozen => Err("it has no power".to_owned()),
+        Some(_) if is_out => Err("it has no power, or its disk fails".to_owned()),
         Some(member) => Ok(member),
         None => Err("it has no copies".to_owned()),
     }

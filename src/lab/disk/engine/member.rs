@@ -42,6 +42,8 @@ pub struct Member<R> {
     pub(super) written_at: Duration,
     pub(super) changes: Vec<Change>,
     pub(super) fenced_by: Option<u64>,
+    /// What it knew of its copy when the image was kept.
+    kept: Option<Book>,
 }
 
 pub(super) struct Asked<R> {
@@ -62,6 +64,7 @@ impl<R> Member<R> {
             written_at: Duration::ZERO,
             changes: Vec::new(),
             fenced_by: None,
+            kept: None,
         }
     }
 
@@ -72,6 +75,32 @@ impl<R> Member<R> {
     pub(super) fn cut(&mut self, store: &mut Store, cut: PowerCut) -> CutReport {
         self.written_at = Duration::ZERO;
         self.role.power_cut(store, cut)
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.kept = Some(self.role.book().clone());
+    }
+
+    /// The blocks are those that were there when it was kept.
+    pub(super) fn go_back(&mut self) {
+        if let Some(kept) = &self.kept {
+            let book = kept.gone_back_to(self.role.book());
+            self.begin_anew(book);
+        }
+    }
+
+    /// The blocks are all zeros, of another disk.
+    pub(super) fn replace(&mut self) {
+        let lost = self.role.book();
+        let book = Book::blank(lost.bytes()).gone_back_to(lost);
+        self.begin_anew(book);
+    }
+
+    fn begin_anew(&mut self, book: Book) {
+        self.role = Role::new(book);
+        self.written_at = Duration::ZERO;
+        self.changes.clear();
+        self.fenced_by = None;
     }
 
     pub(super) fn leads(&self) -> bool {

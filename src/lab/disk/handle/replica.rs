@@ -50,9 +50,10 @@ impl Volume {
     /// The power can be cut meanwhile, which ends the wait.
     ///
     /// # Errors
-    /// A breakdown if too few copies obey within the limit, if another copy leads, if the journal
-    /// cannot be replayed, or if e2fsck finds anything afterwards.
+    /// A breakdown if too few copies obey within the limit, if another copy leads, if its disk
+    /// stalls, if the journal cannot be replayed, or if e2fsck finds anything afterwards.
     pub fn lead(&self, lead: &Lead) -> Result<()> {
+        self.check_moves("lead with the disk")?;
         let mut stand = self.stand();
         if stand.is_mounted {
             self.unmount(&mut stand, UNMOUNT_LIMIT)?;
@@ -76,7 +77,7 @@ impl Volume {
     /// older one leads no more.
     ///
     /// # Errors
-    /// A breakdown if it has promised as much before, or has no power.
+    /// A breakdown if it has promised as much before, has no power, or its disk fails.
     pub fn promise(&self, generation: u64) -> Result<Survey> {
         let tried = "ask a copy for its promise";
         self.ask(tried, &Request::Promise(generation), |reply| match reply {
@@ -143,7 +144,7 @@ impl Volume {
     }
 
     /// As [`Volume::standing`], but keeps what befell it for that.
-    fn look(&self) -> Result<Standing> {
+    pub(super) fn look(&self) -> Result<Standing> {
         let tried = "see how a copy stands";
         let mut standing = self.ask(tried, &Request::Stand, |reply| match reply {
             Reply::Stands(standing) => Ok(standing),

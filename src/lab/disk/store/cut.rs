@@ -75,6 +75,11 @@ impl Left {
         self.torn != 0
     }
 
+    /// Whether the block is another than it was.
+    pub(super) fn is_something(&self) -> bool {
+        self.reached > 0 || self.is_torn()
+    }
+
     /// The bytes of the block that show the next version.
     pub(super) fn torn_sectors(&self) -> impl Iterator<Item = Range<usize>> {
         let sectors = 0..sectors_in_block(self.sector_bytes);

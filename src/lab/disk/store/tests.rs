@@ -238,6 +238,68 @@ fn a_file_that_exists_is_left_alone() {
     assert_eq!(kind, Some(io::ErrorKind::AlreadyExists));
 }
 
+/// How many bytes of memory its versions of old take.
+fn set_aside(store: &Store) -> usize {
+    let before = store.past.before.iter().flatten();
+    before.filter(|(_, image)| image.is_some()).count() * BLOCK_BYTES
+}
+
+#[test]
+fn only_what_has_changed_is_set_aside_and_put_back() {
+    let mut store = store();
+    assert_eq!(store.go_back(), None);
+    write_blocks(&mut store, 0, 1, 2);
+    store.keep();
+    assert_eq!(store.volatile_bytes(), 0);
+    for round in 0..3 {
+        // One that was there, twice, and one that was not; a third never becomes durable.
+        for number in [7, 8] {
+            write_blocks(&mut store, 1, number, 2);
+            let epoch = store.seal();
+            store.harden(epoch);
+        }
+        write_blocks(&mut store, 0, 9, 1);
+        assert_eq!(set_aside(&store), BLOCK_BYTES, "round {round}");
+        assert_eq!(store.go_back(), Some(2));
+        let held = [0, 1, 2].map(|block| number_at(&store, block));
+        assert_eq!((held, set_aside(&store)), ([1, 1, 0], 0));
+        assert_eq!(store.volatile_bytes(), 0);
+    }
+    assert_eq!(store.go_back(), Some(0));
+}
+
+#[test]
+fn a_disk_that_is_gone_is_empty_and_can_be_gone_back_to() {
+    let mut store = store();
+    write_blocks(&mut store, 0, 1, 3);
+    store.keep();
+    write_blocks(&mut store, 0, 2, 1);
+    store.wipe();
+    assert_eq!(store.durable.iter().copied().max(), Some(0));
+    store.cut(PowerCut::KeepAll);
+    assert_eq!(number_at(&store, 0), 0);
+    write_blocks(&mut store, 3, 3, 1);
+    store.cut(PowerCut::KeepAll);
+    assert_eq!(store.go_back(), Some(4));
+    let held = [0, 1, 2, 3].map(|block| number_at(&store, block));
+    assert_eq!(held, [1, 1, 1, 0]);
+}
+
+/// A cut that leaves nothing changes nothing, and needs nothing set aside.
+#[test]
+fn what_a_cut_drops_is_not_set_aside() {
+    let mut store = store();
+    write_blocks(&mut store, 0, 1, 1);
+    store.keep();
+    write_blocks(&mut store, 0, 2, 1);
+    store.cut(PowerCut::DropAll);
+    assert_eq!(store.go_back(), Some(0));
+    write_blocks(&mut store, 0, 2, 1);
+    store.cut(PowerCut::KeepAll);
+    assert_eq!(store.go_back(), Some(1));
+    assert_eq!(number_at(&store, 0), 1);
+}
+
 #[test]
 fn a_disk_larger_than_memory_costs_nothing_until_written() {
     let bytes = 64 << 30;

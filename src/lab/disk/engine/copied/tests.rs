@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::lab::disk::condition::Condition;
 use crate::lab::disk::copies::{Change, Reach, Terms};
 use crate::lab::disk::store::Store;
 use crate::study::disk::{Delay, Disk, PowerCut};
@@ -92,6 +93,39 @@ impl Mirror {
     fn standing(&mut self) -> Standing {
         self.head.standing(ms(0)).unwrap()
     }
+
+    /// The head writes, and both make it durable.
+    fn put(&mut self, value: u8) {
+        let data = [value];
+        let write = Request::Write {
+            offset: 0,
+            data: &data,
+        };
+        self.head.submit(ms(10), write, 1);
+        self.exchange(ms(10));
+        self.head.submit(ms(10), Request::Flush, 2);
+        assert_eq!(self.exchange(ms(10)), [(2, Answer::Flushed)]);
+    }
+
+    /// The head leads again, in that generation, until both are whole.
+    fn lead_again(&mut self, generation: u64) {
+        let lead = Lead {
+            generation,
+            is_new: false,
+            ..lead()
+        };
+        assert_eq!(self.head.lead(ms(20), &lead), Ok(vec![]));
+        self.connect();
+        self.exchange(ms(20));
+        assert_eq!(self.standing().whole_copies, 2);
+    }
+}
+
+/// What a disk holds, whatever its part.
+fn first_byte(engine: &Engine<u32>) -> u8 {
+    let mut byte = [0];
+    engine.store.read(0, &mut byte);
+    byte[0]
 }
 
 fn lead() -> Lead {
@@ -226,4 +260,116 @@ fn a_disk_without_copies_cannot_lead() {
     };
     let reason = engine.lead(ms(0), &lonely).unwrap_err();
     assert!(reason.contains("1 peers"), "{reason}");
+}
+
+/// Only its own disk stands still: it says so by saying nothing of it.
+#[test]
+fn a_copy_whose_disk_stalls_is_waited_for_and_not_given_up() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.copy.stall(ms(5)).unwrap();
+    mirror.head.submit(ms(10), WRITE, 1);
+    assert_eq!(mirror.exchange(ms(10)), [(1, Answer::Written(3))]);
+    mirror.head.submit(ms(10), Request::Flush, 2);
+    assert_eq!(mirror.exchange(ms(10)), []);
+    for now in (250..3_000).step_by(250).map(ms) {
+        mirror.head.release(now, now);
+        mirror.copy.release(now, now);
+        assert_eq!(mirror.exchange(now), []);
+    }
+    assert_eq!(mirror.standing().reach, Some(Reach::Enough));
+    mirror.copy.go_on(ms(3_000));
+    assert_eq!(mirror.exchange(ms(3_000)), [(2, Answer::Flushed)]);
+}
+
+#[test]
+fn a_head_whose_disk_stalls_finishes_nothing() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.head.stall(ms(5)).unwrap();
+    assert_eq!(mirror.head.submit(ms(10), WRITE, 1), []);
+    assert_eq!(mirror.exchange(ms(10)), []);
+    assert_eq!(mirror.head.go_on(ms(20)), [(1, Answer::Written(3))]);
+}
+
+#[test]
+fn a_copy_whose_disk_fails_is_silent_and_can_come_back() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.copy.fail_requests();
+    assert!(mirror.copy.promise(ms(1), 2).is_err());
+    assert_eq!(mirror.head.submit(ms(10), Request::Flush, 1), []);
+    assert_eq!(mirror.exchange(ms(10)), []);
+    mirror.copy.mend().unwrap();
+    mirror.connect();
+    // What it was not told of it gets now, and the flush is done.
+    assert_eq!(mirror.exchange(ms(11)), [(1, Answer::Flushed)]);
+    assert_eq!(mirror.standing().whole_copies, 2);
+}
+
+/// Of the generations that led meanwhile nothing is left but their numbers.
+#[test]
+fn copies_kept_together_go_back_together() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.put(1);
+    mirror.head.keep().unwrap();
+    mirror.copy.keep().unwrap();
+    for generation in 2..5 {
+        mirror.put(9);
+        mirror.put(9);
+        mirror.head.freeze();
+        mirror.copy.freeze();
+        assert_eq!(mirror.head.go_back(), Ok(1));
+        assert_eq!(mirror.copy.go_back(), Ok(1));
+        assert!(!mirror.head.leads());
+        mirror.copy.set_upkeep(false);
+        let before = mirror.copy.read_counters();
+        mirror.lead_again(generation);
+        let counted = mirror.copy.read_counters().since(&before);
+        // They are alike: no block had to be sent.
+        assert_eq!((counted.writes, counted.flushes), (0, 1));
+        assert_eq!(first_byte(&mirror.head), 1);
+        assert_eq!(first_byte(&mirror.copy), 1);
+        assert_eq!(mirror.head.condition(), Condition::Works);
+    }
+}
+
+/// The same generation went on after the image was kept: what it did then is no part of the volume
+/// any more.
+#[test]
+fn a_copy_that_did_not_go_back_is_made_anew() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.put(1);
+    mirror.head.keep().unwrap();
+    mirror.put(9);
+    mirror.head.freeze();
+    mirror.copy.freeze();
+    assert_eq!(mirror.head.go_back(), Ok(1));
+    mirror.copy.cut(PowerCut::DropAll);
+    assert_eq!(first_byte(&mirror.copy), 9);
+    mirror.lead_again(2);
+    assert_eq!(first_byte(&mirror.copy), 1);
+}
+
+/// A generation that was promised is never given to another head, not even after going back.
+#[test]
+fn what_was_promised_holds_after_going_back() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.put(1);
+    mirror.copy.keep().unwrap();
+    mirror.copy.promise(ms(11), 7).unwrap();
+    mirror.copy.freeze();
+    mirror.copy.go_back().unwrap();
+    assert_eq!(mirror.copy.standing(ms(12)).unwrap().promised, 7);
+    assert!(mirror.copy.promise(ms(12), 7).is_err());
+    mirror.copy.destroy();
+    mirror.copy.renew().unwrap();
+    let standing = mirror.copy.standing(ms(13)).unwrap();
+    assert_eq!((standing.promised, standing.durable_epoch), (7, 0));
+}
+
+/// It would take part of an epoch for the whole.
+#[test]
+fn a_copy_is_kept_only_when_all_of_it_is_durable() {
+    let mut mirror = Mirror::of(Disk::default(), Disk::default());
+    mirror.head.submit(ms(10), WRITE, 1);
+    mirror.exchange(ms(10));
+    assert!(mirror.copy.keep().is_err() && mirror.head.keep().is_err());
 }

@@ -18,6 +18,9 @@ enum Step {
     Harden { pick: usize },
     HardenWrite { pick: usize },
     Cut(PowerCut),
+    Keep,
+    GoBack,
+    Wipe,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,6 +36,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<usize>().prop_map(|pick| Step::Harden { pick }),
         3 => any::<usize>().prop_map(|pick| Step::HardenWrite { pick }),
         1 => power_cut().prop_map(Step::Cut),
+        1 => Just(Step::Keep),
+        1 => Just(Step::GoBack),
+        1 => Just(Step::Wipe),
     ]
 }
 
@@ -69,9 +75,15 @@ enum Fault {
     CutNeverKeeps,
     CutAlwaysTears,
     ReportMissesBlock,
+    KeepMissesVolatile,
+    GoBackMissesBlock,
+    GoBackSparesVolatile,
+    GoBackIsTheLast,
+    WipeMissesBlock,
+    WipeTakesWhatWasKept,
 }
 
-const FAULTS: [Fault; 15] = [
+const FAULTS: [Fault; 21] = [
     Fault::ReadsOnlyDurable,
     Fault::PartialWriteZeroesBlock,
     Fault::SealMissesOneBlock,
@@ -87,6 +99,12 @@ const FAULTS: [Fault; 15] = [
     Fault::CutNeverKeeps,
     Fault::CutAlwaysTears,
     Fault::ReportMissesBlock,
+    Fault::KeepMissesVolatile,
+    Fault::GoBackMissesBlock,
+    Fault::GoBackSparesVolatile,
+    Fault::GoBackIsTheLast,
+    Fault::WipeMissesBlock,
+    Fault::WipeTakesWhatWasKept,
 ];
 
 /// A store with at most one fault.
@@ -204,6 +222,47 @@ impl Subject {
         self.store.open.extend(spared);
         report
     }
+
+    fn keep(&mut self) {
+        if self.fault == Fault::KeepMissesVolatile {
+            self.store.cut(PowerCut::DropAll);
+        }
+        self.store.keep();
+    }
+
+    fn go_back(&mut self) -> Option<u64> {
+        let before = self.store.past.before.as_mut();
+        if let (Fault::GoBackMissesBlock, Some(before)) = (self.fault, before) {
+            before.pop_first();
+        }
+        let spared = match self.fault {
+            Fault::GoBackSparesVolatile => self.store.open.pop_last(),
+            _ => None,
+        };
+        let blocks = self.store.go_back();
+        self.store.open.extend(spared);
+        if self.fault == Fault::GoBackIsTheLast {
+            self.store.past.before = None;
+        }
+        blocks
+    }
+
+    fn wipe(&mut self) {
+        let before = match self.fault {
+            Fault::WipeTakesWhatWasKept => self.store.past.before.take(),
+            _ => None,
+        };
+        if self.fault == Fault::WipeMissesBlock {
+            let written = self.store.past.written_blocks();
+            if let Some(first) = written.first() {
+                self.store.past.mark(*first, false);
+            }
+        }
+        self.store.wipe();
+        if before.is_some() {
+            self.store.past.before = before;
+        }
+    }
 }
 
 /// All versions of all blocks since each was last hardened.
@@ -211,6 +270,7 @@ struct Naive {
     durable: Vec<u8>,
     pending: Vec<Vec<Pending>>,
     epoch: u64,
+    kept: Option<Vec<u8>>,
 }
 
 #[derive(Clone)]
@@ -229,6 +289,7 @@ impl Naive {
             durable: vec![0; BLOCKS * BLOCK_BYTES],
             pending: vec![Vec::new(); BLOCKS],
             epoch: 1,
+            kept: None,
         }
     }
 
@@ -300,6 +361,19 @@ impl Naive {
         }
     }
 
+    fn keep(&mut self) {
+        self.harden(self.epoch);
+        self.epoch += 1;
+        self.kept = Some(self.durable.clone());
+    }
+
+    /// That is the content from now on, and nothing is volatile.
+    fn become_image(&mut self, durable: Vec<u8>) {
+        self.durable = durable;
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.epoch += 1;
+    }
+
     fn pending_amount(&self) -> Amount {
         let mut amount = Amount::default();
         for pending in self.pending.iter().flatten() {
@@ -360,6 +434,15 @@ impl Pair {
                 self.harden_write(pick % self.writes.len())?;
             }
             Step::Cut(cut) => self.cut(cut)?,
+            Step::Keep => {
+                self.subject.keep();
+                self.naive.keep();
+            }
+            Step::GoBack => self.go_back()?,
+            Step::Wipe => {
+                self.subject.wipe();
+                self.naive.become_image(vec![0; BLOCKS * BLOCK_BYTES]);
+            }
             Step::Harden { .. } | Step::HardenWrite { .. } => {}
         }
         Ok(())
@@ -405,9 +488,23 @@ impl Pair {
             self.check_block_after(cut, block)?;
         }
         self.check_report(cut, report)?;
-        self.naive.durable = self.subject.store.durable.to_vec();
-        self.naive.pending.iter_mut().for_each(Vec::clear);
-        self.naive.epoch += 1;
+        let left = self.subject.store.durable.to_vec();
+        self.naive.become_image(left);
+        Ok(())
+    }
+
+    fn go_back(&mut self) -> Verdict {
+        let blocks = self.subject.go_back();
+        prop_assert_eq!(blocks.is_some(), self.naive.kept.is_some());
+        if let Some(kept) = self.naive.kept.clone() {
+            let is_other = |block: &usize| {
+                let range = block_range(*block as u64);
+                kept[range.clone()] != self.naive.durable[range]
+            };
+            let others = (0..BLOCKS).filter(is_other).count();
+            prop_assert!(blocks >= Some(others as u64), "{blocks:?} of {others}");
+            self.naive.become_image(kept);
+        }
         Ok(())
     }
 

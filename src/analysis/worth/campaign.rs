@@ -1,0 +1,202 @@
+//! Trials of one fault on the servers of one mode, judged together.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::control::{Came, came};
+use super::judge::judge;
+use super::judged::{Counts, Judged};
+use super::promise::promise;
+use super::promised::{Promise, PromiseTerms};
+use super::verdict::Verdict;
+use crate::record::trials::{Campaign, Trial};
+use crate::study::fault::Durability;
+
+/// What a campaign tells. Figures are of trials whose evidence is sound; bounds count trials, not
+/// commits: what is lost at one fault is lost together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CampaignWorth {
+    /// The fault's name and its line for people.
+    pub fault: String,
+    pub title: String,
+    #[serde(flatten)]
+    pub durability: Durability,
+    pub trials: usize,
+    /// Of these, with sound evidence.
+    pub trials_sound: usize,
+    /// Of these, with something lost.
+    pub trials_with_loss: usize,
+    /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
+    /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials). Only
+    /// those count of which nothing is in doubt: a fault that did not bite has shown nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_share_max: Option<f64>,
+    /// Summed up.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The longest without service, in s.
+    pub no_service_s_max: Option<f64>,
+    /// Trials after whose fault nobody was served again.
+    pub trials_without_return: usize,
+    /// The longest until the rate was as before, in s, of those in which it was.
+    pub as_before_s_max: Option<f64>,
+    pub stale_ms_max: Option<f64>,
+    pub stale_transfers_max: usize,
+    /// The longest until the database could be read, in s.
+    pub recovery_s_max: f64,
+    /// Servers' own words that refused their data.
+    pub refusals: Vec<String>,
+    /// What is promised least of all in any trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Promise>,
+    /// Of a control: what it came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<Came>,
+    /// What was missing to decide. Sentences, each with the number of its trials.
+    pub missing: Vec<String>,
+    pub verdict: Verdict,
+    /// Each trial, in order.
+    pub each: Vec<Judged>,
+}
+
+/// The upper end of the exact 95 % interval of a share of which none was seen in `n` (one-sided).
+pub fn share_max(n: usize) -> Option<f64> {
+    (n > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n as f64))
+}
+
+/// Judges all trials of a campaign on servers that are set so.
+pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
+    let fault = &campaign.fault;
+    let judged = |trial: &Trial| judge(fault, trial, &promise(terms, fault, trial));
+    let each: Vec<Judged> = campaign.trials.iter().map(judged).collect();
+    let pairs: Vec<(&Trial, &Judged)> = campaign.trials.iter().zip(&each).collect();
+    let control = fault.control.map(|control| came(control, &pairs));
+    let sound: Vec<(&Trial, &Judged)> = (pairs.iter())
+        .filter(|(_, judged)| judged.is_sound())
+        .copied()
+        .collect();
+    let counts: Counts = sound.iter().map(|(_, judged)| judged.counts).sum();
+    let with_loss = sound.iter().filter(|(_, judged)| judged.counts.lost > 0);
+    let trials_with_loss = with_loss.count();
+    let conclusive = each.iter().filter(|judged| judged.is_conclusive());
+    let loss_share_max = share_max(conclusive.count());
+    let longest = |of: fn(&Judged) -> Option<f64>| {
+        let all = sound.iter().filter_map(|(_, judged)| of(judged));
+        all.reduce(f64::max)
+    };
+    let recoveries = (sound.iter()).map(|(trial, _)| trial.recovery.as_secs_f64());
+    let refusals = campaign.trials.iter();
+    let gone = |judged: &Judged| {
+        let service = &judged.service;
+        service.no_service_s.is_some() && !service.is_back
+    };
+    let mut worth = CampaignWorth {
+        fault: fault.name.clone(),
+        title: fault.title.clone(),
+        durability: campaign.durability,
+        trials: each.len(),
+        trials_sound: sound.len(),
+        trials_with_loss,
+        loss_share_max: loss_share_max.filter(|_| trials_with_loss == 0),
+        counts,
+        no_service_s_max: longest(|judged| judged.service.no_service_s),
+        trials_without_return: sound.iter().filter(|(_, judged)| gone(judged)).count(),
+        as_before_s_max: longest(|judged| judged.service.as_before_s),
+        stale_ms_max: longest(Judged::stale_ms_max),
+        stale_transfers_max: (sound.iter())
+            .map(|(_, judged)| judged.stale_transfers_max())
+            .max()
+            .unwrap_or(0),
+        recovery_s_max: recoveries.fold(0.0, f64::max),
+        refusals: refusals.filter_map(|trial| trial.refused.clone()).collect(),
+        promise: least_promised(&each),
+        missing: missing(&each, control.as_ref()),
+        control,
+        verdict: verdict(&each),
+        each,
+    };
+    if worth.control.as_ref().is_some_and(|came| !came.has_fired()) {
+        worth.verdict = Verdict::Undecided;
+    }
+    worth
+}
+
+/// Campaigns that were run together: one silent control makes all of them undecided, for nobody
+/// knows any more what their check would have seen.
+pub fn under_controls(all: &mut [CampaignWorth]) {
+    let is_silent = |worth: &&CampaignWorth| {
+        let came = worth.control.as_ref();
+        came.is_some_and(|came| !came.has_fired())
+    };
+    let silent: Vec<String> = (all.iter().filter(is_silent))
+        .map(|worth| format!("the control {} was silent", worth.fault))
+        .collect();
+    if silent.is_empty() {
+        return;
+    }
+    for worth in all {
+        worth.verdict = Verdict::Undecided;
+        worth.missing.extend(silent.iter().cloned());
+    }
+}
+
+/// Exit codes and headlines take the worst: what is broken, then what is open.
+pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
+    let order = [
+        Verdict::Broken,
+        Verdict::Undecided,
+        Verdict::LostNoPromise,
+        Verdict::NoneLostNoPromise,
+        Verdict::Kept,
+    ];
+    let place = |verdict: &Verdict| order.iter().position(|other| other == verdict);
+    verdicts.into_iter().min_by_key(place)
+}
+
+/// What is broken once is broken, what is lost once is lost; one open trial leaves a promise open.
+fn verdict(each: &[Judged]) -> Verdict {
+    let order = [
+        Verdict::Broken,
+        Verdict::LostNoPromise,
+        Verdict::Undecided,
+        Verdict::NoneLostNoPromise,
+    ];
+    let has = |verdict: &Verdict| each.iter().any(|judged| judged.verdict == *verdict);
+    match order.into_iter().find(has) {
+        Some(verdict) => verdict,
+        None if each.is_empty() => Verdict::Undecided,
+        None => Verdict::Kept,
+    }
+}
+
+/// None before one that ends, and one that ends before one that does not.
+fn least_promised(each: &[Judged]) -> Option<Promise> {
+    let safety = |promise: &&Promise| {
+        let until_us = promise.until_us.unwrap_or(u64::MAX);
+        (promise.is_given, until_us, promise.exempt.is_empty())
+    };
+    let all = each.iter().map(|judged| &judged.promise);
+    all.min_by_key(safety).cloned()
+}
+
+fn missing(each: &[Judged], control: Option<&Came>) -> Vec<String> {
+    let mut trials: BTreeMap<String, usize> = BTreeMap::new();
+    for doubt in each.iter().flat_map(|judged| &judged.doubts) {
+        *trials.entry(doubt.words()).or_default() += 1;
+    }
+    let all = each.len();
+    let of_trials = |(words, count): (String, usize)| format!("in {count} of {all} trials {words}");
+    let none = (all == 0).then(|| "no trial came to its end".to_owned());
+    let silent = match control {
+        Some(Came::Otherwise(why)) => Some(format!("the control was silent: {why}")),
+        _ => None,
+    };
+    (none.into_iter())
+        .chain(silent)
+        .chain(trials.into_iter().map(of_trials))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

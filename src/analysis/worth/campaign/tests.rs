@@ -1,0 +1,148 @@
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::analysis::worth::tests::made::{Made, Setting};
+use crate::analysis::worth::tests::planted::Planted;
+use crate::study::faults::Control;
+
+fn made(setting: Setting, planted: Planted, seed: u64) -> Made {
+    let mut made = Made::legal(setting, &mut ChaCha8Rng::seed_from_u64(seed));
+    planted.plant(&mut made);
+    made
+}
+
+/// Trials of one setting, with these anomalies.
+fn campaign(setting: Setting, planted: &[Planted]) -> (Campaign, PromiseTerms) {
+    let of = |(seed, planted): (u64, &Planted)| made(setting, *planted, seed);
+    let all: Vec<Made> = (0..).zip(planted).map(of).collect();
+    let legal = made(setting, Planted::Nothing, 0);
+    let campaign = Campaign {
+        durability: legal.terms.durability,
+        fault: legal.fault,
+        trials: all.into_iter().map(|made| made.trial).collect(),
+    };
+    (campaign, legal.terms)
+}
+
+fn worth(setting: Setting, planted: &[Planted]) -> CampaignWorth {
+    let (campaign, terms) = campaign(setting, planted);
+    summarise(&campaign, &terms)
+}
+
+fn verdict_of(planted: &[Planted]) -> Verdict {
+    worth(Setting::Promoted, planted).verdict
+}
+
+const LEGAL: Planted = Planted::Nothing;
+
+#[test]
+fn counts_are_summed_up_over_sound_trials() {
+    let planted = [LEGAL, Planted::Lost, Planted::Undone, Planted::Hole];
+    let worth = worth(Setting::Unpromised, &planted);
+    assert_eq!((worth.trials, worth.trials_sound), (4, 3));
+    assert_eq!((worth.trials_with_loss, worth.counts.lost), (2, 2));
+    assert_eq!((worth.counts.recovered, worth.counts.holes), (3, 1));
+    let sound = [0, 1, 3].map(|at: usize| worth.each[at].counts.acknowledged);
+    assert_eq!(worth.counts.acknowledged, sound.iter().sum::<usize>());
+    assert_eq!(worth.loss_share_max, None);
+    assert_eq!(worth.verdict, Verdict::LostNoPromise);
+    let missing = ["in 1 of 4 trials a disk of the lab's own was full"];
+    assert_eq!(worth.missing, missing);
+    assert!(
+        worth
+            .no_service_s_max
+            .is_some_and(|s| (0.03..0.08).contains(&s))
+    );
+}
+
+#[test]
+fn the_worst_of_its_trials_is_its_verdict() {
+    let (lost, open) = (Planted::LostAfterItWentAlone, Planted::NotChecked);
+    assert_eq!(verdict_of(&[LEGAL, LEGAL]), Verdict::Kept);
+    assert_eq!(verdict_of(&[LEGAL, open]), Verdict::Undecided);
+    assert_eq!(verdict_of(&[LEGAL, open, lost]), Verdict::LostNoPromise);
+    assert_eq!(verdict_of(&[lost, Planted::Lost, open]), Verdict::Broken);
+    assert_eq!(verdict_of(&[]), Verdict::Undecided);
+    let none = worth(Setting::Unpromised, &[LEGAL]);
+    assert_eq!(none.verdict, Verdict::NoneLostNoPromise);
+    let all = [Verdict::Kept, Verdict::LostNoPromise, Verdict::Undecided];
+    assert_eq!(worst(all), Some(Verdict::Undecided));
+    assert_eq!(worst([]), None);
+}
+
+/// "0 of n" says no more than this.
+#[test]
+fn none_of_n_trials_has_its_bound() {
+    // No trials count that the lab could not end, or that show nothing of the fault.
+    let planted = [LEGAL, Planted::NotBitten, LEGAL, Planted::Undone];
+    let none = worth(Setting::Promoted, &planted);
+    assert_eq!(none.trials_sound, 3);
+    let bound = none.loss_share_max.expect("none lost");
+    assert!((bound - (1.0 - 0.05_f64.sqrt())).abs() < 1e-12, "{bound}");
+    assert!((share_max(20).unwrap() - 0.1391).abs() < 1e-4);
+    assert_eq!(share_max(0), None);
+}
+
+#[test]
+fn the_promise_of_the_worst_trial_is_told() {
+    let all = worth(Setting::Promoted, &[LEGAL, Planted::LostAfterItWentAlone]);
+    let promise = all.promise.expect("there are trials");
+    assert!(promise.is_given && promise.until_us.is_some());
+    assert_eq!(worth(Setting::Promoted, &[]).promise, None);
+}
+
+/// One that must lose, and one that must not.
+fn controlled(planted: &[Planted], control: Control) -> CampaignWorth {
+    let (mut campaign, terms) = campaign(Setting::Unpromised, planted);
+    campaign.fault.control = Some(control);
+    summarise(&campaign, &terms)
+}
+
+#[test]
+fn a_silent_control_leaves_nothing_decided() {
+    let loses = Control::Loses(0.5);
+    let fired = controlled(&[Planted::Lost, LEGAL], loses);
+    assert_eq!(fired.control, Some(Came::AsItMust));
+    assert_eq!(fired.verdict, Verdict::LostNoPromise);
+    let silent = controlled(&[LEGAL], loses);
+    assert_eq!(silent.verdict, Verdict::Undecided);
+    assert!(silent.missing[0].starts_with("the control was silent: 0 of 1"));
+    let broken = worth(Setting::Promoted, &[Planted::Lost]);
+    let mut all = [broken.clone(), fired.clone()];
+    under_controls(&mut all);
+    assert_eq!(all[0].verdict, Verdict::Broken, "all controls fired");
+    let mut all = [broken, fired, silent];
+    under_controls(&mut all);
+    for worth in &all {
+        assert_eq!(worth.verdict, Verdict::Undecided);
+        let last = worth.missing.last().map(String::as_str);
+        assert_eq!(last, Some("the control made-up was silent"));
+    }
+    let cried = controlled(&[LEGAL, Planted::Errant], Control::Nothing);
+    assert_eq!(cried.verdict, Verdict::Undecided);
+}
+
+#[test]
+fn the_longest_of_each_span_is_told() {
+    let (mut campaign, terms) = campaign(Setting::Promoted, &[LEGAL, LEGAL]);
+    campaign.trials[1].recovery = Duration::from_millis(1_500);
+    // Nobody was served again in the second.
+    let told = &mut campaign.trials[1].history.transfers;
+    told.retain(|it| it.node == 0);
+    let worth = summarise(&campaign, &terms);
+    assert_eq!(
+        (worth.recovery_s_max, worth.trials_without_return),
+        (1.5, 1)
+    );
+    let empty = summarise(
+        &Campaign {
+            trials: vec![],
+            ..campaign
+        },
+        &terms,
+    );
+    assert_eq!(empty.missing, ["no trial came to its end"]);
+}

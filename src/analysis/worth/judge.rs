@@ -1,0 +1,142 @@
+//! From a trial to a verdict.
+
+use std::collections::BTreeSet;
+
+use super::judged::{Counts, Judged};
+use super::naive::agrees;
+use super::promised::Promise;
+use super::reach::{in_flight, is_rightly_chosen, is_seen};
+use super::service::Service;
+use super::sight::Sight;
+use super::staleness::staleness;
+use super::tally::tally;
+use super::verdict::{Doubt, Verdict, Weight};
+use crate::record::history::{Answer, Held, History, Token, Transfer};
+use crate::record::trials::Trial;
+use crate::study::faults::Fault;
+
+/// Judges a trial of that fault by what was promised of it.
+pub fn judge(fault: &Fault, trial: &Trial, promise: &Promise) -> Judged {
+    let sight = Sight::of(trial);
+    let first = trial.steps.first();
+    let mut judged = Judged {
+        verdict: Verdict::Undecided,
+        doubts: doubts(fault, trial, promise),
+        promise: promise.clone(),
+        counts: tally(fault, trial, promise, &sight),
+        in_flight: first.map_or(0, |step| in_flight(trial, step)),
+        service: Service::of(fault, trial),
+        readers: staleness(&trial.history, |token| sight.in_all.contains(&token)),
+    };
+    let disagreement = agrees(trial, &judged).err().map(Doubt::Disagreement);
+    judged.doubts.extend(disagreement);
+    judged.verdict = verdict(&judged, trial.refused.is_some());
+    judged
+}
+
+/// What nothing allows is found whatever else is not known, as long as the evidence is sound. No
+/// settings allow that a server refuses its own data.
+fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
+    let Judged {
+        counts,
+        promise,
+        doubts,
+        ..
+    } = judged;
+    let has = |weight: Weight| doubts.iter().any(|doubt| doubt.weight() == weight);
+    let broken_rows = counts.broken_rows();
+    let forbidden = counts.forbidden() + usize::from(has_refused);
+    let forbidden = forbidden + if promise.is_whole { broken_rows } else { 0 };
+    let broken = counts.lost_promised + counts.phantom_promised;
+    let harm = counts.lost + counts.phantom_reads + broken_rows;
+    let found = [
+        (has(Weight::Evidence), Verdict::Undecided),
+        (forbidden > 0, Verdict::Broken),
+        (has(Weight::Fault), Verdict::Undecided),
+        (broken > 0, Verdict::Broken),
+        (has(Weight::Enough), Verdict::Undecided),
+        (harm > 0, Verdict::LostNoPromise),
+    ];
+    let first = found.into_iter().find(|(is_so, _)| *is_so);
+    first.map_or_else(|| unharmed(counts, promise), |(_, verdict)| verdict)
+}
+
+fn unharmed(counts: &Counts, promise: &Promise) -> Verdict {
+    match promise.is_given && counts.promised == counts.acknowledged {
+        true => Verdict::Kept,
+        false => Verdict::NoneLostNoPromise,
+    }
+}
+
+/// All that leaves something open, but for what the second checker says.
+fn doubts(fault: &Fault, trial: &Trial, promise: &Promise) -> Vec<Doubt> {
+    let acknowledged = |transfer: &Transfer| transfer.answer == Answer::Acknowledged;
+    let none = !trial.history.transfers.iter().any(acknowledged);
+    let nobody = trial.serving.is_empty() && trial.refused.is_none();
+    let is_alone_unknown = promise.hangs_on_alone && !trial.alone_known;
+    let undone = trial.undecided.clone().map(Doubt::Undone);
+    let wrong = !is_rightly_chosen(fault, trial);
+    let reaches = fault.reach.iter().copied();
+    let unseen = reaches.filter(|reach| !is_seen(*reach, fault, trial));
+    let single = [
+        undone,
+        (nobody && trial.undecided.is_none()).then_some(Doubt::NobodyServed),
+        unsound(&trial.history).map(Doubt::History),
+        wrong.then_some(Doubt::WrongChoice),
+        is_alone_unknown.then_some(Doubt::AloneUnknown),
+        none.then_some(Doubt::NothingAcknowledged),
+    ];
+    (single.into_iter().flatten())
+        .chain(of_nodes(trial))
+        .chain(of_steps(fault, trial))
+        .chain(unseen.map(Doubt::NotSeen))
+        .collect()
+}
+
+fn of_nodes(trial: &Trial) -> impl Iterator<Item = Doubt> {
+    let of_node = |held: &Held| {
+        let node = held.node;
+        match (&held.unread, held.tables_ok) {
+            (Some(why), _) => {
+                let why = why.clone();
+                Some(Doubt::Unread { node, why })
+            }
+            (None, None) => Some(Doubt::NotChecked(node)),
+            (None, Some(_)) => None,
+        }
+    };
+    trial.serving.iter().filter_map(of_node)
+}
+
+fn of_steps(fault: &Fault, trial: &Trial) -> Vec<Doubt> {
+    let done: BTreeSet<usize> = trial.steps.iter().map(|done| done.step).collect();
+    let missing = (0..fault.steps.len()).filter(|step| !done.contains(step));
+    let bitten = trial.steps.iter().filter(|done| done.bite == Some(false));
+    let not_bitten = bitten.map(|done| Doubt::NotBitten {
+        step: done.step,
+        seen: done.seen.clone(),
+    });
+    missing.map(Doubt::StepMissing).chain(not_bitten).collect()
+}
+
+/// What cannot be of a client's record: then nothing can be said by it.
+fn unsound(history: &History) -> Option<String> {
+    let mut tokens: BTreeSet<Token> = BTreeSet::new();
+    for transfer in &history.transfers {
+        if !tokens.insert(transfer.token) {
+            return Some(format!("{:016x} was sent twice", transfer.token));
+        }
+        let is_sent = transfer.commit_us.is_some();
+        if transfer.answer != Answer::Refused && !is_sent {
+            return Some(format!("{:016x} ended without COMMIT", transfer.token));
+        }
+        let is_early = transfer.commit_us.is_some_and(|us| us < transfer.begun_us);
+        if is_early || transfer.ended_us < transfer.commit_us.unwrap_or(transfer.begun_us) {
+            return Some(format!("{:016x} ended before it began", transfer.token));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::analysis::worth::promised::Reason;
+use crate::analysis::worth::tests::made::{Made, Setting, held, shift, transfer};
+use crate::study::faults::Reach;
+
+fn legal(setting: Setting) -> Made {
+    Made::legal(setting, &mut ChaCha8Rng::seed_from_u64(3))
+}
+
+/// Of a promoted replica: something is lost that was promised.
+fn broken() -> Made {
+    let mut made = legal(Setting::Promoted);
+    made.each_serving(|node| *node = held(1, []));
+    assert_eq!(made.judged().verdict, Verdict::Broken);
+    made
+}
+
+/// Something is there that nothing allows.
+fn forbidden() -> Made {
+    let mut made = legal(Setting::Promoted);
+    let refused = made.absent(Answer::Refused);
+    made.trial.others = vec![held(0, [&refused])];
+    assert_eq!(made.judged().verdict, Verdict::Broken);
+    made
+}
+
+fn verdict_with(mut made: Made, change: impl Fn(&mut Made)) -> Verdict {
+    change(&mut made);
+    made.judged().verdict
+}
+
+#[test]
+fn without_evidence_nothing_is_said() {
+    let changes: [fn(&mut Made); 3] = [
+        |made| made.trial.undecided = Some("no room on the host".to_owned()),
+        |made| made.trial.serving.clear(),
+        |made| made.trial.serving[0].unread = Some("no connection".to_owned()),
+    ];
+    for change in changes {
+        assert_eq!(verdict_with(forbidden(), change), Verdict::Undecided);
+        assert_eq!(verdict_with(broken(), change), Verdict::Undecided);
+    }
+}
+
+/// What nothing allows is broken whatever was done; what was promised hangs on it.
+#[test]
+fn without_the_fault_only_what_nothing_allows_is_broken() {
+    let changes: [fn(&mut Made); 3] = [
+        |made| made.trial.steps[0].bite = Some(false),
+        |made| made.trial.alone_known = false,
+        |made| made.trial.candidates[1].received = 99,
+    ];
+    for change in changes {
+        assert_eq!(verdict_with(forbidden(), change), Verdict::Broken);
+        assert_eq!(verdict_with(broken(), change), Verdict::Undecided);
+    }
+}
+
+#[test]
+fn without_enough_seen_nothing_is_kept_but_what_is_broken_is() {
+    let unseen = |made: &mut Made| made.fault.reach.push(Reach::BothWrote);
+    assert_eq!(verdict_with(broken(), unseen), Verdict::Broken);
+    for setting in Setting::ALL {
+        assert_eq!(verdict_with(legal(setting), unseen), Verdict::Undecided);
+    }
+    let unchecked = |made: &mut Made| made.trial.serving[0].tables_ok = None;
+    let kept = legal(Setting::Killed);
+    assert_eq!(verdict_with(kept, unchecked), Verdict::Undecided);
+}
+
+/// A step of which nothing can be seen is no doubt.
+#[test]
+fn a_step_that_shows_nothing_is_taken_for_done() {
+    let unseen = |made: &mut Made| made.trial.steps[0].bite = None;
+    assert_eq!(verdict_with(legal(Setting::Killed), unseen), Verdict::Kept);
+}
+
+/// Of what was never answered nothing is there; the first reader's look of that number showed it.
+fn seen_in_look(number: usize) -> (Made, Token) {
+    let mut made = legal(Setting::Promoted);
+    let token = made.absent(Answer::Unanswered).token;
+    let look = &mut made.trial.history.readers[0].looks[number];
+    look.ended_us = Some(look.begun_us + 200);
+    look.new.push(token);
+    (made, token)
+}
+
+/// It shows what nobody was told of, and is not who serves.
+#[test]
+fn what_an_old_writer_shows_that_came_back_is_not_promised() {
+    let counts = |made: &Made| {
+        let counts = made.judged().counts;
+        (counts.phantom_reads, counts.phantom_promised)
+    };
+    let (before, _) = seen_in_look(5);
+    assert_eq!(counts(&before), (1, 1));
+    assert_eq!(before.judged().verdict, Verdict::Broken);
+    let (after, token) = seen_in_look(20);
+    assert_eq!(counts(&after), (1, 0));
+    assert_eq!(after.judged().verdict, Verdict::LostNoPromise);
+    // Who has taken over is held to it, whoever else has shown it.
+    let mut both = after;
+    both.trial.history.readers[1].looks[21].new.push(token);
+    assert_eq!(counts(&both), (1, 1));
+}
+
+/// A look that was begun before a source went on alone may show what came after.
+#[test]
+fn what_a_look_shows_is_as_new_as_its_end() {
+    let with = |alone_us: u64| {
+        let (mut made, _) = seen_in_look(5);
+        made.trial.alone_us = Some(alone_us);
+        made.judged().counts.phantom_promised
+    };
+    let (made, _) = seen_in_look(5);
+    let look = &made.trial.history.readers[0].looks[5];
+    let ended_us = look.ended_us.expect("it was answered");
+    assert_eq!((with(ended_us), with(ended_us + 1)), (0, 1));
+}
+
+#[test]
+fn a_server_that_refuses_its_data_has_lost_all() {
+    let mut made = legal(Setting::Killed);
+    made.trial.serving.clear();
+    made.trial.refused = Some("a page is corrupted".to_owned());
+    let judged = made.judged();
+    let counts = judged.counts;
+    assert_eq!(judged.verdict, Verdict::Broken);
+    assert!(counts.lost > 5 && counts.lost == counts.acknowledged);
+    assert!(counts.phantom_reads > 5, "and readers had seen it");
+}
+
+#[test]
+fn where_nobody_was_told_anything_nothing_is_shown() {
+    let mut made = legal(Setting::Killed);
+    made.fault.reach.clear();
+    for transfer in &mut made.trial.history.transfers {
+        transfer.answer = Answer::Unanswered;
+        transfer.commit_us.get_or_insert(transfer.begun_us);
+    }
+    let judged = made.judged();
+    assert_eq!(judged.verdict, Verdict::Undecided);
+    assert_eq!(judged.doubts, [Doubt::NothingAcknowledged]);
+}
+
+/// What came back short may hold rows twice: that breaks no promise, but it is no good end.
+#[test]
+fn where_a_node_came_back_short_broken_rows_are_no_promise_broken() {
+    let mut made = legal(Setting::Unpromised);
+    let told = made.told_before()[0];
+    made.each_serving(|node| shift(node, &told, 1));
+    let whole = promise_of(true);
+    let short = promise_of(false);
+    let verdict = |promise| judge(&made.fault, &made.trial, promise).verdict;
+    assert_eq!(verdict(&whole), Verdict::Broken);
+    assert_eq!(verdict(&short), Verdict::LostNoPromise);
+}
+
+fn promise_of(is_whole: bool) -> Promise {
+    Promise {
+        is_whole,
+        ..Promise::none(Reason::CameBackShort)
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_is_not_judged_by() {
+    let sound = transfer(1, 0, 500);
+    let with = |other: Transfer| {
+        unsound(&History {
+            transfers: vec![sound, other],
+            ..History::default()
+        })
+    };
+    let next = transfer(2, 0, 500);
+    assert_eq!(with(next), None);
+    let unsent = Transfer {
+        commit_us: None,
+        ..next
+    };
+    let refused = Transfer {
+        answer: Answer::Refused,
+        ..unsent
+    };
+    assert_eq!(with(refused), None, "refused before COMMIT");
+    for (wrong, why) in [
+        (transfer(1, 0, 900), "0000000000000001 was sent twice"),
+        (unsent, "0000000000000002 ended without COMMIT"),
+        (
+            Transfer {
+                ended_us: 540,
+                ..next
+            },
+            "0000000000000002 ended before it began",
+        ),
+    ] {
+        assert_eq!(with(wrong).as_deref(), Some(why));
+    }
+}
+
+#[test]
+fn a_judgement_is_written_with_its_counts_beside_its_verdict() {
+    let text = serde_json::to_value(legal(Setting::Promoted).judged()).expect("plain");
+    assert_eq!(text["verdict"], "kept");
+    assert_eq!(text["recovered"], 1);
+    assert_eq!(text["promise"]["reason"], "received-elsewhere");
+    assert_eq!(text["service"]["is_back"], true);
+}

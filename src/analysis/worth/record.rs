@@ -1,0 +1,143 @@
+//! From a record to what its modes' commits were worth.
+
+use super::campaign::{CampaignWorth, summarise, under_controls};
+use super::expected::{Foretold, foretold};
+use super::fresh::name;
+use super::fresh_reads::fresh_reads;
+use super::modes::{Course, CourseStep, ModeWorth};
+use super::price::price;
+use super::promised::PromiseTerms;
+use super::service::acknowledged_per;
+use crate::analysis::interval::Risk;
+use crate::analysis::summary::{Anatomy, CellSummary};
+use crate::analysis::terms;
+use crate::record::Header;
+use crate::record::store::Record;
+use crate::record::trials::{Campaign, Done, Trial};
+use crate::study::fault::Durability;
+use crate::study::faults::Fault;
+use crate::study::{Flavour, ModeSpec, Variables, nodes};
+
+/// A variable that MariaDB alone has.
+const OF_MARIADB: &str = "gtid_domain_id";
+/// Windows in which acknowledgements are counted.
+const WINDOW_US: u64 = 100_000;
+
+/// What is kept of a campaign when its trials have been judged: they are long.
+struct Told {
+    mode: usize,
+    fault: Fault,
+    courses: Vec<Course>,
+    foretold: Vec<Foretold>,
+}
+
+/// All campaigns of a record, controls last; with what commits cost, where that was measured.
+pub fn of_record(record: &Record, measured: (&[CellSummary], &[Anatomy])) -> Vec<ModeWorth> {
+    let header = &record.header;
+    let packed = record.campaigns.iter();
+    let packed = packed.flat_map(|(mode, all)| all.iter().map(move |one| (*mode, one)));
+    let judged = packed.map(|(mode, one)| judged(header, mode, &one.whole()));
+    let (told, mut worths): (Vec<Told>, Vec<CampaignWorth>) = judged.unzip();
+    under_controls(&mut worths);
+    let both = told.into_iter().zip(worths);
+    let mut all: Vec<ModeWorth> = both
+        .map(|(told, worth)| of_mode(header, told, worth, measured))
+        .collect();
+    all.sort_by_key(|one| one.is_control);
+    all
+}
+
+fn judged(header: &Header, mode: usize, campaign: &Campaign) -> (Told, CampaignWorth) {
+    let spec = &header.study.modes[mode];
+    let worth = summarise(campaign, &promise_terms(header, spec, campaign.durability));
+    let nodes = names(header, spec);
+    let course = |trial: &Trial| course(&campaign.fault, trial, &nodes);
+    let told = Told {
+        mode,
+        courses: campaign.trials.iter().map(course).collect(),
+        foretold: foretold(spec, campaign, &worth.each),
+        fault: campaign.fault.clone(),
+    };
+    (told, worth)
+}
+
+/// What a mode's servers promise, with the variables that they had.
+fn promise_terms(header: &Header, spec: &ModeSpec, durability: Durability) -> PromiseTerms {
+    let lab = header
+        .labs
+        .iter()
+        .find(|lab| lab.modes.contains(&spec.label));
+    let terms = PromiseTerms::of(spec, &header.study.sites, durability);
+    let Some(lab) = lab else {
+        return terms;
+    };
+    let has = |of_node: &Variables| of_node.contains_key(OF_MARIADB);
+    let flavour = match lab.variables.values().any(has) {
+        true => Flavour::Mariadb,
+        false => Flavour::Mysql,
+    };
+    terms.with_settings(flavour, &lab.variables)
+}
+
+fn names(header: &Header, spec: &ModeSpec) -> Vec<String> {
+    nodes::names(&nodes::sites_of(&header.study.sites, spec.nodes))
+}
+
+fn of_mode(
+    header: &Header,
+    told: Told,
+    worth: CampaignWorth,
+    measured: (&[CellSummary], &[Anatomy]),
+) -> ModeWorth {
+    let study = &header.study;
+    let spec = &study.modes[told.mode];
+    let mut sweeps = study.sweeps.iter();
+    let sweep = sweeps.find(|sweep| sweep.has_mode(&spec.label));
+    let distances = sweep.and_then(|sweep| sweep.distances.first());
+    let distances = distances.map_or_else(String::new, |at| at.label.clone());
+    let nodes = names(header, spec);
+    ModeWorth {
+        label: spec.label.clone(),
+        server: spec.server.clone(),
+        mode: spec.mode.name().to_owned(),
+        settings: terms::settings(spec),
+        is_control: told.fault.control.is_some(),
+        schedule: told.fault.steps.iter().map(|step| step.words()).collect(),
+        courses: told.courses,
+        foretold: told.foretold,
+        fresh: match told.fault.steps.is_empty() {
+            true => fresh_reads(&worth.each, &nodes),
+            false => vec![],
+        },
+        price: price(&spec.label, &distances, measured, Risk::of(study)),
+        distances,
+        nodes,
+        worth,
+    }
+}
+
+fn course(fault: &Fault, trial: &Trial, nodes: &[String]) -> Course {
+    let step = |done: &Done| {
+        let deed = fault.steps.get(done.step).map(|step| step.deed.words());
+        CourseStep {
+            step: done.step + 1,
+            deed: deed.unwrap_or_default(),
+            begun_s: done.begun_us as f64 / 1e6,
+            ended_s: done.ended_us as f64 / 1e6,
+            nodes: done.nodes.iter().map(|node| name(nodes, *node)).collect(),
+            bite: done.bite,
+            seen: done.seen.clone(),
+            dropped_writes: done.dropped_writes,
+        }
+    };
+    Course {
+        seed: trial.seed,
+        started_unix_ms: trial.started_unix_ms,
+        steps: trial.steps.iter().map(step).collect(),
+        acknowledged_per_100_ms: acknowledged_per(&trial.history, WINDOW_US),
+        losses: trial.history.losses.clone(),
+    }
+}
+
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,184 @@
+//! Whether a change of links can be seen: by echoes over them, and by what the switch counts.
+//!
+//! An echo goes out the way that was changed, and comes back another: so each direction is probed
+//! from where it begins.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use crate::error::{Result, breakdown};
+use crate::lab::netns::Netns;
+
+use super::change::Change;
+use super::handle::Switch;
+use super::probe::Probe;
+use super::{PairCounters, SwitchCounters};
+
+/// Sent into each way that was cut.
+const CUT_ECHOES: u16 = 3;
+/// An echo that takes so much longer than its distance is taken for unanswered.
+const ANSWER_MARGIN: Duration = Duration::from_millis(200);
+/// Sent at a time into each way that loses packets, until one was lost; and for how long at most.
+const LOSS_ECHOES: u16 = 20;
+const LOSS_LIMIT: Duration = Duration::from_secs(5);
+const LOSS_INTERVAL: Duration = Duration::from_millis(2);
+/// Sent into each way that was made slower; the fastest tells. A clock is read before and after:
+/// an echo seems that much too fast at most, besides the switch's floor.
+const SLOW_ECHOES: usize = 3;
+const SLOW_INTERVAL: Duration = Duration::from_millis(1);
+const EARLIER_US_MAX: f64 = 30.0;
+
+/// One direction of a link, and where it begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'n> {
+    /// Named as the switch names the node.
+    pub from: &'n Netns,
+    pub to: &'n str,
+    pub address: Ipv4Addr,
+}
+
+/// What was seen of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkSeen {
+    /// Whether every way shows it.
+    pub bite: bool,
+    /// What was looked at, and what it said; one line.
+    pub seen: String,
+}
+
+/// Looks for a change on all ways that it has befallen, while traffic goes on as it likes.
+///
+/// # Errors
+/// A breakdown if the switch has died, if no echo can be sent, or if there is no way at all.
+pub fn see(switch: &Switch, change: Change, ways: &[Way<'_>]) -> Result<LinkSeen> {
+    if ways.is_empty() {
+        return Err(breakdown(
+            "see whether links are changed",
+            "there is no way",
+        ));
+    }
+    match change {
+        Change::Cut => see_cut(switch, ways),
+        Change::Lose(_) => see_loss(switch, ways),
+        Change::Slower(by) => see_delay(switch, by, ways),
+    }
+}
+
+/// No echo is answered, and the switch has dropped at least those.
+fn see_cut(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
+    let before = switch.counters()?;
+    let probes = probes(ways)?;
+    for (probe, way) in probes.iter().zip(ways) {
+        probe.send(way.address, CUT_ECHOES)?;
+    }
+    let farthest = ways.iter().map(|way| rtt_asked(switch, way)).max();
+    let until = Instant::now() + farthest.unwrap_or_default() + ANSWER_MARGIN;
+    let answers = |probe: &Probe| probe.answers(CUT_ECHOES, until);
+    let answers: Vec<usize> = probes.iter().map(answers).collect::<Result<_>>()?;
+    let counted = counted(&switch.counters()?.since(&before), ways);
+    let is_seen = |(answered, pair): (&usize, &PairCounters)| {
+        *answered == 0 && pair.dropped_by_cut >= u64::from(CUT_ECHOES)
+    };
+    let sent = ways.len() * usize::from(CUT_ECHOES);
+    let answered: usize = answers.iter().sum();
+    let dropped: u64 = counted.iter().map(|pair| pair.dropped_by_cut).sum();
+    let what = format!("{answered} of {sent} echoes answered, {dropped} packets dropped at cuts");
+    Ok(told(ways, answers.iter().zip(&counted).map(is_seen), what))
+}
+
+/// The switch has lost packets, of these echoes or of others.
+fn see_loss(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
+    let before = switch.counters()?;
+    let probes = probes(ways)?;
+    let until = Instant::now() + LOSS_LIMIT;
+    let has_lost = |pair: &PairCounters| pair.dropped_by_loss > 0;
+    let counted = loop {
+        for (probe, way) in probes.iter().zip(ways) {
+            probe.send(way.address, LOSS_ECHOES)?;
+        }
+        std::thread::sleep(LOSS_INTERVAL);
+        let counted = counted(&switch.counters()?.since(&before), ways);
+        if counted.iter().all(has_lost) || Instant::now() > until {
+            break counted;
+        }
+    };
+    let lost: u64 = counted.iter().map(|pair| pair.dropped_by_loss).sum();
+    let passed: u64 = counted.iter().map(|pair| pair.packets).sum();
+    let what = format!("{lost} of {} packets lost", lost + passed);
+    Ok(told(ways, counted.iter().map(has_lost), what))
+}
+
+/// No echo comes back sooner than the way there and the way back take now. Less than some 0.2 ms
+/// cannot be told from nothing so.
+fn see_delay(switch: &Switch, by: Duration, ways: &[Way<'_>]) -> Result<LinkSeen> {
+    let early_us_max = EARLIER_US_MAX + switch.floor().as_secs_f64() * 1e6;
+    let mut are_slow = Vec::new();
+    let mut words = Vec::new();
+    for (probe, way) in probes(ways)?.iter().zip(ways) {
+        let asked_us = rtt_asked(switch, way).as_secs_f64() * 1e6;
+        // One that is lost or cut besides shows no delay.
+        let rtts_us = probe.rtts_us(way.address, SLOW_ECHOES, SLOW_INTERVAL);
+        let fastest_us = rtts_us.unwrap_or_default().into_iter().reduce(f64::min);
+        let is_asked = switch.setting(way.from.name(), way.to).one_way_delay >= by;
+        let is_slow = fastest_us.is_some_and(|us| us >= asked_us - early_us_max);
+        are_slow.push(is_asked && is_slow);
+        words.push(match fastest_us {
+            Some(us) => format!("{:.2} ms of {:.2} ms asked", us / 1e3, asked_us / 1e3),
+            None => "no echo".to_owned(),
+        });
+    }
+    let what = format!("fastest echoes: {}", words.join(", "));
+    Ok(told(ways, are_slow.into_iter(), what))
+}
+
+fn probes(ways: &[Way<'_>]) -> Result<Vec<Probe>> {
+    let probe = |way: &Way<'_>| Probe::new(way.from, way.from.name());
+    ways.iter().map(probe).collect()
+}
+
+/// Both ways, as they are set now.
+fn rtt_asked(switch: &Switch, way: &Way<'_>) -> Duration {
+    let (from, to) = (way.from.name(), way.to);
+    switch.setting(from, to).one_way_delay + switch.setting(to, from).one_way_delay
+}
+
+/// Of each way; nothing of one that the switch does not have.
+fn counted(counters: &SwitchCounters, ways: &[Way<'_>]) -> Vec<PairCounters> {
+    let of = |way: &Way<'_>| counters.pair(way.from.name(), way.to).cloned();
+    ways.iter().map(|way| of(way).unwrap_or_default()).collect()
+}
+
+fn told(ways: &[Way<'_>], are_seen: impl Iterator<Item = bool>, what: String) -> LinkSeen {
+    let names = |way: &Way<'_>| (way.from.name().to_owned(), way.to.to_owned());
+    let unseen = ways.iter().zip(are_seen).find(|(_, is_seen)| !is_seen);
+    sentence(ways.len(), unseen.map(|(way, _)| names(way)), &what)
+}
+
+fn sentence(ways: usize, unseen: Option<(String, String)>, what: &str) -> LinkSeen {
+    let plural = if ways == 1 { "" } else { "s" };
+    let but = match &unseen {
+        Some((from, to)) => format!("; not seen from {from} to {to}"),
+        None => String::new(),
+    };
+    LinkSeen {
+        bite: unseen.is_none(),
+        seen: format!("{ways} way{plural}: {what}{but}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_way_that_does_not_show_it_is_told() {
+        let all = sentence(1, None, "3 of 7 packets lost");
+        assert!(all.bite);
+        assert_eq!(all.seen, "1 way: 3 of 7 packets lost");
+        let unseen = Some(("a.1".to_owned(), "a.2".to_owned()));
+        let not_all = sentence(6, unseen, "3 of 7 packets lost");
+        assert!(!not_all.bite);
+        let words = "6 ways: 3 of 7 packets lost; not seen from a.1 to a.2";
+        assert_eq!(not_all.seen, words);
+    }
+}

@@ -1,0 +1,185 @@
+//! How long trials of faults take that are schedules. Rounded, as all that is foreseen.
+
+use std::time::Duration;
+
+use crate::study::faults::{Deed, Fault, Step, When};
+use crate::study::mode::Family;
+use crate::study::{Mode, ModeSpec, Study};
+
+/// Entering a mode, making the ledger's tables, keeping what all disks hold: once for each mode.
+const ENTERING: Duration = Duration::from_secs(6);
+/// Putting images back and starting the first server, and what each further one adds,
+const RESTORING: Duration = Duration::from_millis(2_500);
+const SERVER_STARTING: Duration = Duration::from_millis(1_200);
+/// and what it takes a group or a cluster to come together.
+const JOINING: Duration = Duration::from_secs(6);
+/// Starting clients and readers, stopping them, and reading back what is there.
+const CLIENTS: Duration = Duration::from_millis(2_500);
+/// Commits in a second, and transactions that those bring behind that apply nothing.
+const COMMITS_PER_S: f64 = 1_000.0;
+/// From a member's silence until it has been put out, and until a state transfer is seen.
+const EXPELLING: Duration = Duration::from_secs(12);
+const TRANSFER: Duration = Duration::from_secs(5);
+/// From a promotion, or from what goes by itself, until somebody is served again.
+const SERVING: Duration = Duration::from_secs(3);
+
+/// How long each trial of a study's schedules will take, in their order: mode by mode, and in each
+/// fault by fault.
+pub fn injected(study: &Study) -> Vec<Duration> {
+    study
+        .modes
+        .iter()
+        .flat_map(|spec| of_mode(study, spec))
+        .collect()
+}
+
+fn of_mode(study: &Study, spec: &ModeSpec) -> Vec<Duration> {
+    let here = study.injections.iter();
+    let here = here.filter(|injection| injection.modes.contains(&spec.label));
+    let trials = here.flat_map(|injection| {
+        let time = trial_time(&injection.fault, spec);
+        std::iter::repeat_n(time, injection.trials as usize)
+    });
+    let mut trials: Vec<Duration> = trials.collect();
+    if let Some(first) = trials.first_mut() {
+        *first += ENTERING;
+    }
+    trials
+}
+
+/// From what the trial before has left to what is read back.
+fn trial_time(fault: &Fault, spec: &ModeSpec) -> Duration {
+    let steps = fault.steps.iter().map(|step| step_time(step, spec));
+    restoring(spec) + CLIENTS + steps.sum::<Duration>() + fault.afterwards
+}
+
+fn restoring(spec: &ModeSpec) -> Duration {
+    let servers = match spec.mode.has_one_server() {
+        true => 1,
+        false => spec.nodes,
+    };
+    let joining = match spec.mode.family() {
+        Family::Group | Family::Galera => JOINING,
+        _ => Duration::ZERO,
+    };
+    RESTORING + SERVER_STARTING * servers.saturating_sub(1) + joining
+}
+
+fn step_time(step: &Step, spec: &ModeSpec) -> Duration {
+    waiting(step.when, spec).min(step.limit.max(longest(step.when))) + doing(&step.deed)
+}
+
+/// A time that was asked for has no limit.
+fn longest(when: When) -> Duration {
+    match when {
+        When::After { max, .. } => max,
+        _ => Duration::ZERO,
+    }
+}
+
+fn waiting(when: When, spec: &ModeSpec) -> Duration {
+    let commits = |count: u64| Duration::from_secs_f64(count as f64 / COMMITS_PER_S);
+    match when {
+        When::After { min, max } => (min + max) / 2,
+        When::Commits(count) | When::Behind(_, count) => commits(count),
+        When::Expelled(_) => EXPELLING,
+        When::FellBack => alone_after(spec),
+        When::Silent(span) => span,
+        When::Served => SERVING,
+        When::Transfer => TRANSFER,
+    }
+}
+
+fn alone_after(spec: &ModeSpec) -> Duration {
+    match spec.mode {
+        Mode::Semisync { timeout, .. } | Mode::Mirror { timeout, .. } => timeout,
+        _ => Duration::ZERO,
+    }
+}
+
+fn doing(deed: &Deed) -> Duration {
+    match deed {
+        Deed::Restart(_) | Deed::Promote(_) => SERVING,
+        Deed::Bootstrap(_) | Deed::ForceMembers(_) | Deed::Rejoin(_) => SERVING + JOINING,
+        _ => Duration::from_millis(200),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::written;
+
+    const TEXT: &str = r#"
+images = {}
+
+[[mode]]
+server = "mysql"
+mode = "async"
+
+[[mode]]
+server = "mysql"
+mode = "group"
+
+[[sweep]]
+workload = "update_index"
+rtt = "1ms"
+
+[[fault]]
+name = "writer-killed"
+modes = "mysql async"
+trials = 3
+
+[[fault]]
+name = "no-fault"
+trials = 2
+"#;
+
+    #[test]
+    fn each_trial_is_foreseen_mode_by_mode() {
+        let study = written::sample(TEXT);
+        let times = injected(&study);
+        assert_eq!(times.len(), 3 + 2 + 2);
+        let [entering, killed, ..] = times[..] else {
+            panic!("{times:?}");
+        };
+        assert_eq!(entering, killed + ENTERING);
+        // A kill after 0.85 s, a promotion, and 3 s more.
+        let least = Duration::from_secs(3 + 3 + 2) + CLIENTS;
+        assert!((least..least * 2).contains(&killed), "{killed:?}");
+        let [.., in_async, in_group, last] = times[..] else {
+            panic!("{times:?}");
+        };
+        assert!(
+            in_group > in_async + ENTERING,
+            "a group has to come together"
+        );
+        assert_eq!(in_group, last + ENTERING);
+        assert!(injected(&Study::default()).is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_an_event_waits_no_longer_than_its_limit() {
+        let spec = ModeSpec {
+            mode: Mode::Async,
+            nodes: 3,
+            ..ModeSpec::default()
+        };
+        let time = |when, limit_s| {
+            let step = Step {
+                when,
+                limit: Duration::from_secs(limit_s),
+                deed: Deed::HealLinks,
+            };
+            step_time(&step, &spec) - doing(&Deed::HealLinks)
+        };
+        assert_eq!(time(When::Commits(5_000), 30).as_secs(), 5);
+        assert_eq!(time(When::Commits(5_000_000), 30).as_secs(), 30);
+        let long = Duration::from_secs(60);
+        let after = When::After {
+            min: long,
+            max: long,
+        };
+        assert_eq!(time(after, 30).as_secs(), 60, "it is no event");
+    }
+}

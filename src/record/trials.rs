@@ -1,0 +1,92 @@
+//! Trials: a fault injected once into the servers of one mode, and all that is known of it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::history::{Held, History, Token};
+use crate::study::fault::Durability;
+use crate::study::faults::Fault;
+
+/// Trials of one fault on the servers of one mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// As the servers said that they are set.
+    pub durability: Durability,
+    pub fault: Fault,
+    /// In the order in which they happened.
+    pub trials: Vec<Trial>,
+}
+
+/// One trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Of all that is drawn in it.
+    pub seed: u64,
+    pub started_unix_ms: u64,
+    /// What was done, and seen of it, in order; those that were not reached are missing.
+    pub steps: Vec<Done>,
+    pub history: History,
+    /// The nodes whose state counts as the database's at the end: of one that took over, the one;
+    /// of a cluster, all that are in it.
+    pub serving: Vec<Held>,
+    /// Other nodes that could be read: an old writer that came back, a side that was cut off.
+    pub others: Vec<Held>,
+    /// What each candidate had when one was promoted.
+    pub candidates: Vec<Candidate>,
+    /// Of links whose stream was kept: the tokens in whole transactions that had been delivered to
+    /// each node by the cut.
+    pub delivered: Vec<Delivered>,
+    /// Of a mode that may go on without the others: the last moment at which its own counters still
+    /// said that it had not, if it did later. Nothing that was acknowledged from then on is
+    /// promised; a later moment would make a broken promise of what was none.
+    pub alone_us: Option<u64>,
+    /// Whether that was asked, and answered.
+    pub alone_known: bool,
+    /// The server's own words, where it ended by itself for what it found in its data.
+    pub refused: Option<String>,
+    /// Why nothing could be judged, where that is the lab's doing or an event that never came.
+    pub undecided: Option<String>,
+    /// From the promotion or the last start until the database could be read.
+    pub recovery: Duration,
+}
+
+/// One step, done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Index in the fault's steps.
+    pub step: usize,
+    /// When it was begun and when it was done; µs of the history's clock.
+    pub begun_us: u64,
+    pub ended_us: u64,
+    /// Nodes that it befell, by index. Of links: those of the first set. Of a promotion, a
+    /// bootstrap or a forced membership: those that took over.
+    pub nodes: Vec<u8>,
+    /// What was seen of it after it was armed; `None`: nothing can be seen of it.
+    pub bite: Option<bool>,
+    /// What was looked at, and what it said; one line.
+    pub seen: String,
+    /// Of a power cut: writes to 4 KiB blocks that were lost.
+    #[serde(default)]
+    pub dropped_writes: u64,
+}
+
+/// What a candidate had when one was promoted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub node: u8,
+    /// Transactions since the trial began, by its sets of GTIDs.
+    pub received: u64,
+    pub executed: u64,
+    pub is_chosen: bool,
+}
+
+/// What a link had delivered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub node: u8,
+    /// Of whole transactions, in the order of the stream.
+    pub tokens: Vec<Token>,
+    /// Why the stream could not be read to its end, if so.
+    pub unread: Option<String>,
+}

@@ -1,0 +1,94 @@
+//! What came of all campaigns, in a few lines: the first thing that is read.
+
+use crate::analysis::worth::{Came, ModeWorth, Verdict};
+
+/// The worst first.
+const VERDICTS: [Verdict; 5] = [
+    Verdict::Broken,
+    Verdict::LostNoPromise,
+    Verdict::Undecided,
+    Verdict::NoneLostNoPromise,
+    Verdict::Kept,
+];
+/// More are counted.
+const NAMED_MAX: usize = 6;
+
+/// Of each verdict that was given which modes it is of, at which faults; then whether the check was
+/// awake.
+pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
+    let asked: Vec<&ModeWorth> = worth.iter().filter(|one| !one.is_control).collect();
+    let of_verdict = |verdict: Verdict| {
+        let ours = asked.iter().filter(|one| one.worth.verdict == verdict);
+        let ours: Vec<&ModeWorth> = ours.copied().collect();
+        let (count, all) = (ours.len(), asked.len());
+        (count > 0).then(|| format!("{} ({count} of {all}): {}", verdict.word(), names(&ours)))
+    };
+    let verdicts = VERDICTS.into_iter().filter_map(of_verdict);
+    verdicts.chain(controls(worth)).collect()
+}
+
+/// `mysql async (writer-dies, 3 of 5 trials), mysql group (member-dies) and 4 more`
+fn names(all: &[&ModeWorth]) -> String {
+    let name = |one: &&ModeWorth| {
+        let worth = &one.worth;
+        let (fault, lossy, sound) = (&worth.fault, worth.trials_with_loss, worth.trials_sound);
+        let share = match lossy {
+            0 => String::new(),
+            _ => format!(", {lossy} of {sound} trials"),
+        };
+        format!("{} ({fault}{share})", one.label)
+    };
+    let named: Vec<String> = all.iter().take(NAMED_MAX).map(name).collect();
+    let more = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
+}
+
+/// Whether the check was awake.
+fn controls(worth: &[ModeWorth]) -> Option<String> {
+    let controls: Vec<&ModeWorth> = worth.iter().filter(|one| one.is_control).collect();
+    let has_fired = |one: &&&ModeWorth| one.worth.control.as_ref().is_some_and(Came::has_fired);
+    let silent = controls.iter().filter(|one| !has_fired(one));
+    let silent: Vec<&str> = silent.map(|one| &one.worth.fault[..]).collect();
+    match (controls.len(), silent.is_empty()) {
+        (0, _) => None,
+        (all, true) => Some(format!("All {all} controls fired: the check was awake.")),
+        (_, false) => Some(format!(
+            "Silent controls: {}. Nothing is decided.",
+            silent.join(", ")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::analysis::worth::example;
+
+    #[test]
+    fn each_verdict_is_told_once_and_the_worst_first() {
+        let expected = [
+            "BROKEN (1 of 5): mysql group (member-dies)",
+            "lost, no promise (2 of 5): mysql async (writer-dies, 2 of 3 trials), mysql semisync \
+             (fall-back, 1 of 3 trials)",
+            "undecided (1 of 5): mariadb galera (member-dies)",
+            "kept (1 of 5): mysql semisync (writer-dies)",
+            "All 2 controls fired: the check was awake.",
+        ];
+        assert_eq!(lines(&summarise(&example()).worth), expected);
+        assert!(lines(&[]).is_empty());
+    }
+
+    #[test]
+    fn many_are_counted_and_not_named() {
+        let mut worth = summarise(&example()).worth;
+        worth.retain(|one| one.worth.verdict == Verdict::Kept && !one.is_control);
+        let many: Vec<&ModeWorth> = std::iter::repeat_n(&worth[0], 9).collect();
+        let told = names(&many);
+        assert!(told.ends_with("(writer-dies) and 3 more"), "{told}");
+        assert_eq!(told.matches("writer-dies").count(), NAMED_MAX);
+    }
+}

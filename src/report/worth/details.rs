@@ -1,0 +1,269 @@
+//! Each campaign as it went: what was promised, done and seen, and what is in doubt.
+
+use crate::analysis::worth::campaign::CampaignWorth;
+use crate::analysis::worth::{Came, Counts, CourseStep, Foretold, ModeWorth, Promise, Verdict};
+use crate::report::numbers::{count, digits, percent};
+use crate::report::page::Block;
+
+/// What a count means.
+enum Means {
+    /// No settings allow it.
+    Bad,
+    /// Bad as long as each node keeps what it told others.
+    BadIfWhole,
+    /// It says more of what is lost.
+    OfLost,
+    Innocent(&'static str),
+}
+
+/// One of the counts.
+type Count = fn(&Counts) -> usize;
+
+/// Counts that have no column, and what they are called.
+const COUNTS: [(&str, Count, Means); 11] = [
+    ("refused, and there", |all| all.refused_present, Means::Bad),
+    (
+        "there, and sent by no client",
+        |all| all.never_sent,
+        Means::Bad,
+    ),
+    (
+        "nodes whose tables are corrupt",
+        |all| all.corrupt,
+        Means::Bad,
+    ),
+    ("twice there", |all| all.doubled, Means::BadIfWhole),
+    ("other than sent", |all| all.torn, Means::BadIfWhole),
+    (
+        "balances that do not fit",
+        |all| all.unbalanced,
+        Means::BadIfWhole,
+    ),
+    (
+        "nodes that differ from the first",
+        |all| all.diverged,
+        Means::BadIfWhole,
+    ),
+    (
+        "lost before others that are there",
+        |all| all.holes,
+        Means::OfLost,
+    ),
+    (
+        "lost on one of two sides that both wrote",
+        |all| all.forked,
+        Means::OfLost,
+    ),
+    (
+        "on another node alone",
+        |all| all.errant,
+        Means::Innocent("as long as nobody reads them there"),
+    ),
+    (
+        "seen, gone, and there again",
+        |all| all.flickered,
+        Means::Innocent("a reader was sent elsewhere, or a node was behind"),
+    ),
+];
+
+/// The heading of a campaign and all that is said of it.
+pub fn blocks(one: &ModeWorth) -> Vec<Block> {
+    let worth = &one.worth;
+    let control = if one.is_control { "control, " } else { "" };
+    let heading = format!("{control}{}, {}: {}", one.label, worth.fault, worth.title);
+    let mut lines = vec![verdict(worth)];
+    lines.extend(bound(worth));
+    lines.extend(
+        (1..)
+            .zip(&one.schedule)
+            .map(|(number, words)| step(one, number, words)),
+    );
+    lines.extend(service(worth));
+    lines.extend(counts(worth));
+    lines.extend(
+        worth
+            .refusals
+            .iter()
+            .map(|words| format!("BAD: a server refused the data on its disk: {words}")),
+    );
+    lines.extend(control_told(one));
+    lines.extend(worth.missing.iter().map(|why| format!("in doubt: {why}")));
+    lines.extend(one.foretold.iter().map(foretold));
+    vec![Block::Heading(heading), Block::Notes(lines)]
+}
+
+/// `kept; promised: each commit is flushed first …`
+fn verdict(worth: &CampaignWorth) -> String {
+    let word = worth.verdict.word();
+    let Some(given) = &worth.promise else {
+        return word.to_owned();
+    };
+    let Counts {
+        acknowledged,
+        promised,
+        ..
+    } = worth.counts;
+    let without = acknowledged.saturating_sub(promised);
+    let without = match given.is_given && without > 0 {
+        true => format!("; {without} of {acknowledged} were acknowledged without that promise"),
+        false => String::new(),
+    };
+    format!("{word}; {}{without}", promise(given))
+}
+
+fn promise(promise: &Promise) -> String {
+    let reason = promise.reason.words();
+    if !promise.is_given {
+        return format!("no promise: {reason}");
+    }
+    let mut told = format!("promised: {reason}");
+    if let Some(until_us) = promise.until_us {
+        let why = promise
+            .ended_by
+            .map(|why| format!(", when {}", why.words()));
+        let why = why.unwrap_or_default();
+        told += &format!(
+            "; in one trial only until {}{why}",
+            seconds(until_us as f64 / 1e6)
+        );
+    }
+    if let Some(exempt) = promise.exempt.first() {
+        let from = seconds(exempt.from_us as f64 / 1e6);
+        told += &format!("; not from {from} on where {}", exempt.reason.words());
+    }
+    told
+}
+
+fn seconds(s: f64) -> String {
+    format!("{s:.3} s")
+}
+
+/// `lost in 0 of 20 trials: in less than 14 % of such faults`
+fn bound(worth: &CampaignWorth) -> Option<String> {
+    let (lossy, sound) = (worth.trials_with_loss, worth.trials_sound);
+    if sound == 0 {
+        return None;
+    }
+    let told = format!("lost in {lossy} of {}", count(sound as u64, "trial"));
+    let bound = worth.loss_share_max.map(|share| {
+        format!(
+            ": below {} of such faults take anything (95 %, Clopper and Pearson 1934)",
+            percent(share)
+        )
+    });
+    Some(told + &bound.unwrap_or_default())
+}
+
+/// `1. after 200 ms to 1.5 s, power cut: writer, drop-all: done at 0.520 to 1.434 s, on a; seen: …`
+fn step(one: &ModeWorth, number: usize, words: &str) -> String {
+    let courses = one.courses.iter();
+    let done: Vec<&CourseStep> = courses
+        .filter_map(|course| course.steps.iter().find(|step| step.step == number))
+        .collect();
+    let Some(first) = done.first() else {
+        return format!("{number}. {words}: not reached");
+    };
+    let times = done.iter().map(|step| step.begun_s);
+    let (least, most) = (
+        times.clone().fold(f64::INFINITY, f64::min),
+        times.fold(0.0, f64::max),
+    );
+    let at = match most > least {
+        true => format!("{} to {}", digits(least, 2), seconds(most)),
+        false => seconds(least),
+    };
+    let took = done.iter().map(|step| step.ended_s - step.begun_s);
+    let took = seconds(took.fold(0.0, f64::max));
+    let mut told = format!("{number}. {words}: at {at}, in at most {took}");
+    let mut places: Vec<String> = done.iter().map(|step| step.nodes.join(", ")).collect();
+    places.sort();
+    places.dedup();
+    places.retain(|place| !place.is_empty());
+    if !places.is_empty() {
+        told += &format!(", on {}", places.join(" or "));
+    }
+    let dropped: u64 = done.iter().map(|step| step.dropped_writes).sum();
+    if dropped > 0 {
+        told += &format!(", {} lost by disks", count(dropped, "write"));
+    }
+    if !first.seen.is_empty() {
+        told += &format!("; seen: {}", first.seen);
+    }
+    let blind = done.iter().filter(|step| step.bite == Some(false)).count();
+    if blind > 0 {
+        told += &format!("; NOT seen to bite in {blind} of {}", done.len());
+    }
+    told
+}
+
+fn service(worth: &CampaignWorth) -> Option<String> {
+    let longest = worth.no_service_s_max?;
+    let sound = worth.trials_sound;
+    let mut told = format!("nobody was served for at most {}", seconds(longest));
+    if worth.trials_without_return > 0 {
+        told += &format!(
+            "; in {} of {sound} trials nobody was served again",
+            worth.trials_without_return
+        );
+    }
+    if let Some(as_before) = worth.as_before_s_max {
+        told += &format!("; as fast as before after at most {}", seconds(as_before));
+    }
+    if worth.recovery_s_max > 0.0 {
+        told += &format!(
+            "; read back after at most {}",
+            seconds(worth.recovery_s_max)
+        );
+    }
+    Some(told)
+}
+
+/// Those that are not zero, each with what it means.
+fn counts(worth: &CampaignWorth) -> Vec<String> {
+    let is_whole = worth.each.iter().all(|judged| judged.promise.is_whole);
+    let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
+        let number = of(&worth.counts);
+        let judged = match means {
+            Means::Bad => "BAD".to_owned(),
+            Means::BadIfWhole if is_whole => "BAD".to_owned(),
+            Means::BadIfWhole => "a node came back without what it had told others".to_owned(),
+            Means::OfLost => "counted as lost".to_owned(),
+            Means::Innocent(why) => format!("innocent, {why}"),
+        };
+        (number > 0).then(|| format!("{number} {what}: {judged}"))
+    };
+    COUNTS.iter().filter_map(told).collect()
+}
+
+fn control_told(one: &ModeWorth) -> Option<String> {
+    Some(match one.worth.control.as_ref()? {
+        Came::AsItMust if one.worth.verdict == Verdict::Undecided => {
+            "the control fired, and something else leaves it open".to_owned()
+        }
+        Came::AsItMust => "the control fired: it came to what it must".to_owned(),
+        Came::Otherwise(_) => "the control was SILENT".to_owned(),
+    })
+}
+
+/// `as foretold: lost, in 4 of 5 trials`
+fn foretold(one: &Foretold) -> String {
+    let what = one.what.join(" or ");
+    let so = match one.is_seen {
+        true => one.trials_with,
+        false => one.trials - one.trials_with,
+    };
+    let trials = format!("in {so} of {}", count(one.trials as u64, "trial"));
+    let where_from = match one.is_counter {
+        true => format!(" (counter of {})", one.row),
+        false => String::new(),
+    };
+    let because = one
+        .because
+        .map(|why| format!(": {why}"))
+        .unwrap_or_default();
+    match one.is_met {
+        Some(true) => format!("as foretold{where_from}: {what}, {trials}{because}"),
+        Some(false) => format!("NOT as foretold{where_from}: {what}, {trials}"),
+        None => format!("foretold{where_from}: {what}; no trial tells"),
+    }
+}

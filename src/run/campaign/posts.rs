@@ -1,0 +1,112 @@
+//! Where clients stand.
+//!
+//! Applications stand in several sites, and live on when a database's machine dies. So clients are
+//! machines of their own, in the first writer's site, and what befalls a node befalls none of them:
+//! when only the writer's machine dies, all of them look for who takes over.
+//!
+//! A site that is cut off, or loses its power, takes along the clients that stand there. If all
+//! did, nobody would be left to see who serves afterwards, nor what both sides of a cut take. So of
+//! a fault that does that to the first site, half of the clients stand elsewhere, whatever else it
+//! says: in the site of the last node that stands in another one.
+
+use crate::load::ledgers::SESSIONS;
+use crate::study::faults::{ClientsAt, Deed, Fault, Target};
+
+/// Clients in one site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    pub site: String,
+    pub sessions: u32,
+}
+
+/// Where the clients of a fault stand, by the sites of the nodes, the first writer's first.
+pub fn posts(fault: &Fault, sites: &[String]) -> Vec<Post> {
+    let Some(first) = sites.first() else {
+        return vec![];
+    };
+    let post = |site: &String, sessions| Post {
+        site: site.clone(),
+        sessions,
+    };
+    let are_apart = fault.clients_at == ClientsAt::BothSides || takes_site(fault);
+    let elsewhere = sites.iter().rev().find(|site| *site != first);
+    match elsewhere.filter(|_| are_apart) {
+        Some(other) => {
+            let there = SESSIONS / 2;
+            vec![post(first, SESSIONS - there), post(other, there)]
+        }
+        None => vec![post(first, SESSIONS)],
+    }
+}
+
+/// Whether some step takes the first site from all others, with the clients in it.
+fn takes_site(fault: &Fault) -> bool {
+    let mut deeds = fault.steps.iter().map(|step| step.deed);
+    deeds.any(|deed| match deed {
+        Deed::CutLinks(links) => [Some(links.from), links.to].contains(&Some(Target::Site)),
+        Deed::PowerCut(target, _) | Deed::DestroyDisk(target) => target == Target::Site,
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::study::faults::{Between, Leaves, Step, Way, When};
+
+    fn fault(clients_at: ClientsAt, deeds: &[Deed]) -> Fault {
+        let step = |deed: &Deed| Step {
+            when: When::Served,
+            limit: Duration::ZERO,
+            deed: *deed,
+        };
+        Fault {
+            clients_at,
+            steps: deeds.iter().map(step).collect(),
+            ..Fault::default()
+        }
+    }
+
+    fn at(fault: &Fault, sites: &[&str]) -> Vec<(String, u32)> {
+        let sites: Vec<String> = sites.iter().map(|site| (*site).to_owned()).collect();
+        let posts = posts(fault, &sites).into_iter();
+        posts.map(|post| (post.site, post.sessions)).collect()
+    }
+
+    fn cut(from: Target) -> Deed {
+        Deed::CutLinks(Between {
+            from,
+            to: None,
+            way: Way::Both,
+            with_clients: false,
+        })
+    }
+
+    #[test]
+    fn clients_outlive_a_machine_and_half_of_them_a_site() {
+        let first = ClientsAt::FirstSite;
+        let dies = |target| fault(first, &[Deed::PowerCut(target, Leaves::Nothing)]);
+        let all = vec![("a".to_owned(), 8)];
+        let apart = vec![("a".to_owned(), 4), ("c".to_owned(), 4)];
+        let sites = ["a", "b", "c"];
+        assert_eq!(at(&dies(Target::Writer), &sites), all);
+        assert_eq!(at(&dies(Target::All), &sites), all);
+        assert_eq!(at(&dies(Target::Site), &sites), apart);
+        assert_eq!(at(&fault(first, &[cut(Target::Site)]), &sites), apart);
+        assert_eq!(at(&fault(first, &[cut(Target::Writer)]), &sites), all);
+        // A server's death is no site's.
+        let killed = fault(first, &[Deed::Kill(Target::Site)]);
+        assert_eq!(at(&killed, &sites), all);
+    }
+
+    #[test]
+    fn on_both_sides_they_stand_with_the_last_node_that_is_elsewhere() {
+        let both = fault(ClientsAt::BothSides, &[]);
+        let apart = vec![("a".to_owned(), 4), ("b".to_owned(), 4)];
+        assert_eq!(at(&both, &["a", "b", "a"]), apart);
+        assert_eq!(at(&both, &["a", "a"]), [("a".to_owned(), 8)]);
+        assert!(at(&both, &[]).is_empty());
+    }
+}

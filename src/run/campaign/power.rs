@@ -1,0 +1,100 @@
+//! Who has power in a trial: a node without any is dark, and what is left on its disk is decided
+//! before anybody touches it again, or its links work again.
+
+use std::thread;
+
+use super::stage::Stage;
+use crate::error::{Result, breakdown};
+use crate::lab::disk::CutReport;
+use crate::lab::link::LinkChange;
+use crate::lab::netns::Place;
+use crate::study::disk::PowerCut;
+
+impl Stage<'_, '_> {
+    /// Nothing passes between these nodes and anybody any more, at their own ends; with `site`,
+    /// neither between the clients in the first writer's site and anybody.
+    ///
+    /// # Errors
+    /// A breakdown if the link switch has died.
+    pub fn darken(&mut self, nodes: &[usize], site: bool) -> Result<()> {
+        self.state.wires.dark.extend(nodes);
+        self.state.wires.is_site_dark |= site;
+        self.lay_links()
+    }
+
+    /// Links are what distances make of them, and steps of that.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lay_links(&self) -> Result<()> {
+        let changes = self.state.wires.all(&self.subject.places());
+        let network = &self.subject.rig.network;
+        match changes.is_empty() {
+            true => network.set_distances(self.subject.distances),
+            false => network.set_links(self.subject.distances, &changes),
+        }
+    }
+
+    /// Whether changes of links, which are in force, can be seen, and how.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn see_links(&self, changes: &[LinkChange]) -> Result<(bool, String)> {
+        let nodes = self.subject.lab_seen().nodes.iter();
+        let places: Vec<&Place> = nodes.map(|node| &node.place).collect();
+        let seen = self.subject.rig.network.see_links(changes, &places)?;
+        let said: Vec<&str> = seen.iter().map(|one| &one.seen[..]).collect();
+        Ok((seen.iter().all(|one| one.bite), said.join("; ")))
+    }
+
+    /// These nodes have power again, and their links are what steps have made of them. Those whose
+    /// disks are gone do not come back.
+    ///
+    /// # Errors
+    /// A breakdown if a disk does not come back, or the link switch has died.
+    pub fn power_on(&mut self, nodes: &[usize]) -> Result<()> {
+        self.settle(nodes)?;
+        let mut is_lighter = false;
+        for node in nodes {
+            if !self.state.disks.gone.contains(node) {
+                self.state.disks.powerless.remove(node);
+                is_lighter |= self.state.wires.dark.remove(node);
+            }
+        }
+        if !is_lighter {
+            return Ok(());
+        }
+        self.state.wires.is_site_dark &= !self.state.wires.dark.is_empty();
+        self.lay_links()
+    }
+
+    /// Decides what is left on those of these nodes' disks whose power was cut, and shows it. All
+    /// at the same time: most of it is waiting for the kernel.
+    ///
+    /// # Errors
+    /// A breakdown if a file system does not come back: the disk is of no use then.
+    pub fn settle(&mut self, nodes: &[usize]) -> Result<()> {
+        let uncut = &mut self.state.disks.uncut;
+        let due = nodes.iter().filter_map(|&i| Some((i, uncut.remove(&i)?)));
+        let due: Vec<(usize, (PowerCut, usize))> = due.collect();
+        let lab = self.subject.lab_seen();
+        let volumes = due.iter().map(|(i, (cut, _))| Ok((lab.volume(*i)?, *cut)));
+        let volumes = volumes.collect::<Result<Vec<_>>>()?;
+        let reports: Vec<Result<CutReport>> = thread::scope(|scope| {
+            let running: Vec<_> = volumes
+                .into_iter()
+                .map(|(volume, cut)| scope.spawn(move || volume.cut_power(cut)))
+                .collect();
+            let panicked = |_| Err(breakdown("cut the power", "a thread has panicked"));
+            let ended = running.into_iter();
+            ended
+                .map(|thread| thread.join().unwrap_or_else(panicked))
+                .collect()
+        });
+        for (report, (_, (_, step))) in reports.into_iter().zip(due) {
+            let writes = report?.dropped.writes;
+            *self.state.disks.dropped_writes.entry(step).or_default() += writes;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,352 @@
+//! What serves at the end, and what other nodes hold.
+
+use std::time::{Duration, Instant};
+
+use super::stage::{Stage, byte};
+use crate::error::{Error, Result, Tried, breakdown};
+use crate::lab::Lab;
+use crate::lab::mode::component::Component;
+use crate::lab::mode::members::{State, View};
+use crate::lab::mode::{faults, regroup};
+use crate::lab::node::pause;
+use crate::lab::servers::datadir::DATABASE;
+use crate::lab::sql;
+use crate::load::ledgers::{select_balances, select_transfers};
+use crate::record::history::{Held, Row, Token};
+use crate::record::trials::Trial;
+use crate::study::mode::Family;
+
+/// How long members may take until all have applied what any of them has.
+const LEVEL_LIMIT: Duration = Duration::from_secs(120);
+/// How long a cluster may take until all of its members are whole.
+const WHOLE_LIMIT: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(20);
+
+/// Reads all nodes whose servers answer, into a trial: those that serve, and others. These first:
+/// what a replica has then its source has later, too.
+///
+/// # Errors
+/// A breakdown if members do not come to hold the same; [`Error::Interrupted`] if the user asked to
+/// stop. A node that cannot be read is none: it is told.
+pub fn read_back(stage: &mut Stage<'_, '_>, trial: &mut Trial) -> Result<()> {
+    let serving = serving(stage)?;
+    wait_level(stage, &serving)?;
+    for i in 0..stage.count() {
+        if !serving.contains(&i) && stage.lab().nodes[i].answers() {
+            trial.others.push(held(stage, i)?);
+        }
+    }
+    for i in serving {
+        trial.serving.push(held(stage, i)?);
+    }
+    Ok(())
+}
+
+/// The nodes whose state is the database's: nobody, where nobody takes writes.
+fn serving(stage: &mut Stage<'_, '_>) -> Result<Vec<usize>> {
+    match stage.family() {
+        Family::Group => {
+            let writer = stage.writer();
+            Ok(group_of(&regroup::views(stage.lab()), writer))
+        }
+        Family::Galera => cluster(stage),
+        _ => {
+            let writer = stage.state.writer;
+            let answers = stage.lab().nodes[writer].answers();
+            Ok(answers.then_some(writer).into_iter().collect())
+        }
+    }
+}
+
+/// The members that are ONLINE in the group of whoever writes; of another that goes on where that
+/// one is in none.
+fn group_of(views: &[View], writer: usize) -> Vec<usize> {
+    let able = || views.iter().filter(|view| view.has_majority());
+    let of_writer = able().find(|view| view.by == writer);
+    let view = of_writer.or_else(|| able().next());
+    let members = view.map(|view| view.members.iter());
+    let online = members.into_iter().flatten();
+    let online = online.filter(|(_, seen)| seen.state == State::Online);
+    online.map(|(&node, _)| node).collect()
+}
+
+/// Waits a while for all members of the component to be whole, as one that gives its state is not.
+fn cluster(stage: &mut Stage<'_, '_>) -> Result<Vec<usize>> {
+    let begun = Instant::now();
+    loop {
+        let writer = stage.writer();
+        let (nodes, is_whole) = component_of(&stage.components(), writer);
+        if is_whole || begun.elapsed() > WHOLE_LIMIT {
+            return Ok(nodes);
+        }
+        pause(STEP)?;
+    }
+}
+
+/// The nodes that are synced in the primary component of whoever writes, or in another where that
+/// one is in none; and whether these are all that it counts. Of two components of one size nobody
+/// says who is in which: then that node alone is taken.
+fn component_of(all: &[(usize, Component)], writer: usize) -> (Vec<usize>, bool) {
+    let synced = || all.iter().filter(|(_, one)| one.is_synced());
+    let of_writer = synced().find(|(i, _)| *i == writer);
+    let Some((own, reference)) = of_writer.or_else(|| synced().next()) else {
+        return (vec![], false);
+    };
+    let beside = synced().filter(|(_, one)| one.size == reference.size);
+    let beside: Vec<usize> = beside.map(|(i, _)| *i).collect();
+    match beside.len() > reference.size {
+        true => (vec![*own], true),
+        false => {
+            let is_whole = beside.len() == reference.size;
+            (beside, is_whole)
+        }
+    }
+}
+
+/// Members that serve have all applied what any of them has.
+fn wait_level(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<()> {
+    if !stage.is_cluster() {
+        return Ok(());
+    }
+    for &i in serving {
+        for &other in serving.iter().filter(|other| **other != i) {
+            if let Some(words) = faults::level(stage.lab(), i, other, LEVEL_LIMIT)? {
+                let tried = format!("see {} level with the others", stage.names(&[i]));
+                return Err(breakdown(tried, words));
+            }
+        }
+        wait_applied(stage, i)?;
+    }
+    Ok(())
+}
+
+fn wait_applied(stage: &mut Stage<'_, '_>, i: usize) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let behind = faults::behind(stage.lab(), i)?;
+        if behind == 0 {
+            return Ok(());
+        }
+        if begun.elapsed() > LEVEL_LIMIT {
+            let tried = format!("see {} apply what it has received", stage.names(&[i]));
+            return Err(breakdown(tried, format!("it lacks {behind} transactions")));
+        }
+        pause(STEP)?;
+    }
+}
+
+/// What node `i` holds, or why that cannot be read.
+fn held(stage: &mut Stage<'_, '_>, i: usize) -> Result<Held> {
+    let mut held = Held {
+        node: byte(i),
+        ..Held::default()
+    };
+    match read(stage.lab(), i, &mut held) {
+        Err(Error::Breakdown(told)) => held.unread = Some(told.to_string()),
+        told => told?,
+    }
+    Ok(held)
+}
+
+fn read(lab: &mut Lab, i: usize, held: &mut Held) -> Result<()> {
+    let node = &mut lab.nodes[i];
+    for statement in calm(lab.spec.family) {
+        node.run(statement)?;
+    }
+    for statement in ONE_MOMENT {
+        // Where it is refused, rows and balances can be read all the same.
+        node.refusal_of(statement)?;
+    }
+    let rows = node.rows(&select_transfers(DATABASE))?;
+    let balances = node.rows(&select_balances(DATABASE))?;
+    node.refusal_of("COMMIT")?;
+    held.rows = rows.iter().map(transfer).collect::<Result<_>>()?;
+    let balance = |row: &sql::Row| number(row, "balance");
+    held.balances = balances.iter().map(balance).collect::<Result<_>>()?;
+    let check = format!("CHECK TABLE {DATABASE}.accounts, {DATABASE}.transfers");
+    // One that cannot be checked can be read all the same.
+    held.tables_ok = node.rows(&check).ok().map(|rows| are_ok(&rows));
+    held.executed = faults::executed_text(lab, i)?;
+    Ok(())
+}
+
+/// Rows and balances are of one moment. Without that they would not fit where a commit ends between
+/// them: of a replica that still applies, or of a client who has gone and left its COMMIT waiting.
+const ONE_MOMENT: [&str; 2] = [
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+];
+
+/// What is run first, so that nothing waits for others, who may be gone: neither for a group, at
+/// whatever level its sessions are, nor for a cluster, also at a node outside of it.
+fn calm(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::Group => &["SET SESSION group_replication_consistency = 'EVENTUAL'"],
+        Family::Galera => &[
+            "SET SESSION wsrep_sync_wait = 0",
+            "SET SESSION wsrep_dirty_reads = ON",
+        ],
+        _ => &[],
+    }
+}
+
+/// Nothing, where there is no such column.
+fn said<'r>(row: &'r sql::Row, column: &str) -> &'r str {
+    row.get(column).map_or("", String::as_str)
+}
+
+fn transfer(row: &sql::Row) -> Result<Row> {
+    let token = said(row, "token");
+    Ok(Row {
+        token: Token::from_str_radix(token, 16).tried(|| unreadable("token", token))?,
+        from: number(row, "debit")?,
+        to: number(row, "credit")?,
+        amount: number(row, "amount")?,
+    })
+}
+
+fn number<N: std::str::FromStr<Err = std::num::ParseIntError>>(
+    row: &sql::Row,
+    column: &str,
+) -> Result<N> {
+    let text = said(row, column);
+    text.parse::<N>().tried(|| unreadable(column, text))
+}
+
+fn unreadable(column: &str, text: &str) -> String {
+    format!("read the ledger, whose {column} is `{text}`")
+}
+
+/// What a server answers to CHECK TABLE: a line with the status of each table, and others with what
+/// is wrong.
+fn are_ok(rows: &[sql::Row]) -> bool {
+    let kind = |row: &sql::Row| said(row, "Msg_type").to_lowercase();
+    let mut statuses = Vec::new();
+    for row in rows {
+        match &kind(row)[..] {
+            "status" => statuses.push(said(row, "Msg_text")),
+            "error" => return false,
+            _ => {}
+        }
+    }
+    !statuses.is_empty() && statuses.iter().all(|text| *text == "OK")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::mode::members::Seen;
+
+    fn row(fields: &[(&str, &str)]) -> sql::Row {
+        let fields = fields.iter();
+        fields
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn rows_are_read_and_what_is_none_is_told() {
+        let whole = [
+            ("token", "00ab000000000001"),
+            ("debit", "3"),
+            ("credit", "63"),
+            ("amount", "100"),
+        ];
+        let read = transfer(&row(&whole)).unwrap();
+        let expected = Row {
+            token: 0x00ab_0000_0000_0001,
+            from: 3,
+            to: 63,
+            amount: 100,
+        };
+        assert_eq!(read, expected);
+        for (at, wrong) in [(0, "xyz"), (1, "-1"), (2, ""), (3, "1.5")] {
+            let mut fields = whole;
+            fields[at].1 = wrong;
+            let told = transfer(&row(&fields)).unwrap_err().to_string();
+            assert!(told.contains(&format!("`{wrong}`")), "{told}");
+        }
+        assert_eq!(number::<i64>(&row(&[("balance", "-7")]), "balance"), Ok(-7));
+    }
+
+    #[test]
+    fn tables_are_good_if_each_is_said_to_be() {
+        let line = |kind: &str, text: &str| row(&[("Msg_type", kind), ("Msg_text", text)]);
+        let (good, note) = (line("status", "OK"), line("note", "whatever"));
+        assert!(are_ok(&[good.clone(), note.clone(), good.clone()]));
+        assert!(!are_ok(&[note]), "nothing is said");
+        let corrupt = line("status", "Corrupt");
+        assert!(!are_ok(&[good.clone(), corrupt]));
+        assert!(!are_ok(&[good, line("Error", "Table does not exist")]));
+    }
+
+    fn view(by: usize, members: &[(usize, State)]) -> View {
+        let seen = |(node, state): &(usize, State)| {
+            let seen = Seen {
+                state: *state,
+                is_primary: *node == by,
+            };
+            (*node, seen)
+        };
+        View {
+            by,
+            members: members.iter().map(seen).collect(),
+        }
+    }
+
+    #[test]
+    fn a_group_is_whoever_is_online_where_the_writer_is() {
+        let (online, lost) = (State::Online, State::Unreachable);
+        let whole = view(1, &[(1, online), (2, online), (0, State::Recovering)]);
+        assert_eq!(group_of(std::slice::from_ref(&whole), 1), [1, 2]);
+        // The writer was cut off, and hears too few.
+        let minority = view(0, &[(0, online), (1, lost), (2, lost)]);
+        let majority = view(2, &[(1, online), (2, online)]);
+        let both = [minority.clone(), majority.clone()];
+        assert_eq!(group_of(&both, 0), [1, 2]);
+        // It was forced to be a group of its own.
+        let forced = [view(0, &[(0, online)]), majority];
+        assert_eq!(group_of(&forced, 0), [0]);
+        assert!(group_of(&[minority], 0).is_empty());
+    }
+
+    fn component(size: usize) -> Component {
+        Component {
+            state: "Synced".to_owned(),
+            is_primary: true,
+            is_ready: true,
+            size,
+            ..Component::default()
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_whole_when_all_that_it_counts_are_synced() {
+        let of = |all: &[(usize, Component)]| component_of(all, 0);
+        let three = component(3);
+        let whole = [(0, three.clone()), (1, three.clone()), (2, three.clone())];
+        assert_eq!(of(&whole), (vec![0, 1, 2], true));
+        let donor = Component {
+            state: "Donor/Desynced".to_owned(),
+            ..three
+        };
+        let giving = [(0, component(3)), (1, donor.clone()), (2, component(3))];
+        assert_eq!(of(&giving), (vec![0, 2], false));
+        let away = Component {
+            is_primary: false,
+            ..component(1)
+        };
+        let parted = [(0, away), (1, component(2)), (2, component(2))];
+        assert_eq!(of(&parted), (vec![1, 2], true), "the writer is outside");
+        assert_eq!(of(&[(1, donor)]), (vec![], false));
+    }
+
+    #[test]
+    fn of_two_clusters_of_one_size_only_the_writer_is_taken() {
+        let forked = [(0, component(1)), (1, component(1))];
+        assert_eq!(component_of(&forked, 1), (vec![1], true));
+        let uneven = [(0, component(1)), (1, component(2)), (2, component(2))];
+        assert_eq!(component_of(&uneven, 0), (vec![0], true));
+        assert_eq!(component_of(&uneven, 2), (vec![1, 2], true));
+    }
+}

@@ -1,0 +1,192 @@
+//! One trial: clients at work, a fault, and what is left.
+
+use std::time::Duration;
+
+use super::deeds;
+use super::read_back::read_back;
+use super::schedule::{Drawn, Mark, View, wait_for, wait_until};
+use super::stage::{Stage, byte};
+use super::subject::Subject;
+use crate::error::{Breakdown, Error, Result, breakdown};
+use crate::lab::node::Node;
+use crate::lab::recovery;
+use crate::record::trials::{Done, Trial};
+use crate::run::target::unix_ms;
+use crate::study::faults::{Deed, Fault, Reach, Step, When};
+
+/// A first commit takes no longer.
+const FIRST_LIMIT: Duration = Duration::from_secs(60);
+/// So long a commit is waited for that is on its way, where a step is to befall one.
+const IN_FLIGHT_LIMIT: Duration = Duration::from_secs(5);
+
+/// Injects a fault into a lab that has been made ready. What the lab could not do, or an event that
+/// never came, leaves the trial undecided, with what was done and seen until then.
+///
+/// # Errors
+/// [`Error::Interrupted`] if the user asked to stop.
+pub fn run(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Trial> {
+    let mut trial = Trial {
+        seed,
+        started_unix_ms: unix_ms(),
+        ..Trial::default()
+    };
+    let drawn = Drawn::of(fault, seed);
+    let mut harmed = Harmed::default();
+    let told = Stage::open(subject, fault, (seed, drawn.clients)).and_then(|mut stage| {
+        let played = play(&mut stage, (fault, &drawn), &mut trial);
+        let told = end(&mut stage, played, &mut trial);
+        harmed.note(&stage);
+        told
+    });
+    match told {
+        Err(Error::Breakdown(told)) => match harmed.refusal(subject, &told) {
+            Some(words) => trial.refused = Some(words),
+            None => trial.undecided = Some(told.to_string()),
+        },
+        told => told?,
+    }
+    Ok(trial)
+}
+
+/// Has clients work until all steps are done, and a while longer.
+fn play(
+    stage: &mut Stage<'_, '_>,
+    (fault, drawn): (&Fault, &Drawn),
+    trial: &mut Trial,
+) -> Result<()> {
+    if !wait_until(stage, FIRST_LIMIT, |stage| stage.acknowledged() > 0)? {
+        let status = format!("none was within {} s", FIRST_LIMIT.as_secs());
+        return Err(breakdown("see a first commit acknowledged", status));
+    }
+    stage.look_alone()?;
+    let mut mark = stage.mark();
+    for (at, (step, drawn)) in fault.steps.iter().zip(&drawn.waits).enumerate() {
+        if !wait_for(stage, (step.when, *drawn), step.limit, mark)? {
+            trial.undecided = Some(never(at, step));
+            return Ok(());
+        }
+        if fault.reach.contains(&Reach::InFlight(at)) {
+            // Whether there was one is the judge's to say.
+            wait_until(stage, IN_FLIGHT_LIMIT, |stage| stage.in_flight() > 0)?;
+        }
+        let (done, armed) = carry_out(stage, at, step.deed)?;
+        trial.steps.push(done);
+        mark = armed;
+    }
+    let span = fault.afterwards;
+    let after = When::After {
+        min: span,
+        max: span,
+    };
+    wait_for(stage, (after, span), span, mark).map(drop)
+}
+
+fn never(at: usize, step: &Step) -> String {
+    let seconds = step.limit.as_secs_f64();
+    format!(
+        "step {} was not reached: it is to be done {}, and that did not come within {seconds} s",
+        at + 1,
+        step.when.words()
+    )
+}
+
+/// What was done, and the moment that the next step counts from.
+fn carry_out(stage: &mut Stage<'_, '_>, at: usize, deed: Deed) -> Result<(Done, Mark)> {
+    stage.state.step = at;
+    stage.state.armed = None;
+    let begun_us = stage.crowd.now_us();
+    let seen = deeds::perform(stage, deed)?;
+    let armed = stage.state.armed.unwrap_or_else(|| stage.mark());
+    let done = Done {
+        step: at,
+        begun_us,
+        ended_us: armed.at_us,
+        nodes: seen.nodes.into_iter().map(byte).collect(),
+        bite: seen.bite,
+        seen: seen.said,
+        dropped_writes: 0,
+    };
+    Ok((done, armed))
+}
+
+/// Ends the clients, notes what is known by then, and reads back what is there, if all steps were
+/// done. Clients are ended at once if the user asked to stop.
+fn end(stage: &mut Stage<'_, '_>, played: Result<()>, trial: &mut Trial) -> Result<()> {
+    if played == Err(Error::Interrupted) {
+        return played;
+    }
+    let told = played.and_then(|()| stage.deliver());
+    let told = told.and_then(|()| stage.look_alone());
+    let told = told.and_then(|()| stage.crowd.check());
+    let stopped = stage.crowd.stop().map(|history| trial.history = history);
+    let all: Vec<usize> = (0..stage.count()).collect();
+    stage.free(&all);
+    let settled = stage.settle(&all);
+    note(stage, trial);
+    told.and(stopped).and(settled)?;
+    match trial.undecided {
+        Some(_) => Ok(()),
+        None => read_back(stage, trial),
+    }
+}
+
+fn note(stage: &mut Stage<'_, '_>, trial: &mut Trial) {
+    let state = &mut stage.state;
+    for done in &mut trial.steps {
+        let dropped = state.disks.dropped_writes.get(&done.step);
+        done.dropped_writes = dropped.copied().unwrap_or(0);
+    }
+    trial.candidates = std::mem::take(&mut state.candidates);
+    trial.delivered = state.delivered.take().unwrap_or_default();
+    trial.alone_us = state.alone.went_us;
+    trial.alone_known = state.alone.is_known;
+    trial.recovery = state.recovery;
+}
+
+/// Nodes whose disks were made to fail, or filled: what their servers say of them is our doing.
+#[derive(Default)]
+struct Harmed(Vec<usize>);
+
+impl Harmed {
+    fn note(&mut self, stage: &Stage<'_, '_>) {
+        let disks = &stage.state.disks;
+        let all = disks.failed.iter().chain(disks.troubles.keys());
+        self.0.extend(all);
+    }
+
+    /// The words of a server that ended by itself for what it found in its data. Everything else
+    /// that goes wrong is the lab's.
+    fn refusal(&self, subject: &mut Subject<'_>, told: &Breakdown) -> Option<String> {
+        let lab = subject.lab();
+        let is_running = |node: &Node| node.pid().is_some();
+        if lab.nodes.iter().any(is_running) {
+            let nodes = lab.nodes.iter_mut().enumerate();
+            let mut whole = nodes.filter(|(i, _)| !self.0.contains(i));
+            return whole.find_map(|(_, node)| node.refusal());
+        }
+        match self.0.is_empty() {
+            true => recovery::refusal(told.log.iter().map(String::as_str)),
+            false => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::faults::Target;
+
+    #[test]
+    fn an_event_that_never_came_is_told_with_its_limit() {
+        let step = Step {
+            when: When::Expelled(Target::Replica(1)),
+            limit: Duration::from_secs(60),
+            deed: Deed::HealLinks,
+        };
+        assert_eq!(
+            never(1, &step),
+            "step 2 was not reached: it is to be done when replica 1 has been put out, and that \
+             did not come within 60 s"
+        );
+    }
+}

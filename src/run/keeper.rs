@@ -1,0 +1,192 @@
+//! The record of a run, and where in it belongs what is found.
+
+use super::order::Order;
+use super::whole::{Whole, trials};
+use crate::error::{Mistake, Result};
+use crate::plan::Cell;
+use crate::record::store::{Record, Store};
+use crate::record::trial::Series;
+use crate::record::trials::Campaign;
+use crate::record::{Header, LabFacts, Measurement, Resumed, ServerFacts};
+
+/// A record that an order's findings are kept in, by the indices of the whole that it is of.
+pub struct Keeper<'o> {
+    store: Store,
+    whole: Option<&'o Whole>,
+}
+
+impl<'o> Keeper<'o> {
+    /// A new record, or the one that is gone on with: its servers must be the same.
+    ///
+    /// # Errors
+    /// A mistake if they are not, or the record's place cannot be written to.
+    pub fn open(order: &'o Order, own: Header) -> Result<Keeper<'o>> {
+        let whole = order.whole.as_ref();
+        let header = match whole {
+            Some(whole) => whole.header(own),
+            None => own,
+        };
+        let store = match &order.earlier {
+            None => Store::create(&order.record, &header)?,
+            Some(earlier) => go_on(order, earlier, header)?,
+        };
+        Ok(Keeper { store, whole })
+    }
+
+    /// Cells that have joined the order become part of the record. Only where that is of the whole
+    /// order does anybody know their place.
+    pub fn join(&mut self, cells: &[Cell]) -> Result<()> {
+        self.store.join(cells)
+    }
+
+    pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
+        let Some(whole) = self.whole else {
+            return self.store.append(measurement);
+        };
+        self.store.append(&Measurement {
+            cell: whole.places[measurement.cell],
+            ..measurement.clone()
+        })
+    }
+
+    pub fn append_trial(&mut self, mode: usize, number: u32, one: &Series) -> Result<()> {
+        self.store.append_trial(self.place(mode), number, one)
+    }
+
+    pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {
+        self.store.append_campaign(self.place(mode), number, one)
+    }
+
+    /// The order has gone through to its end.
+    pub fn finish(self) -> Result<()> {
+        match self.whole.is_none_or(|whole| whole.is_last) {
+            true => self.store.finish(),
+            false => Ok(()),
+        }
+    }
+
+    fn place(&self, mode: usize) -> usize {
+        self.whole.map_or(mode, |whole| whole.modes[mode])
+    }
+}
+
+fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<Store> {
+    check_servers(order, &earlier.header, &header)?;
+    let before = match &order.whole {
+        Some(whole) => whole.resumed,
+        None => Some((earlier.measurements.len(), trials(earlier))),
+    };
+    let mut store = Store::resume(&order.record)?;
+    let mut told = earlier.header.clone();
+    told.resumed
+        .extend(before.map(|(measurements, trials)| Resumed {
+            started_unix_ms: header.started_unix_ms,
+            measurements,
+            trials,
+            host: header.host.clone(),
+        }));
+    if order.whole.is_some() {
+        add(&mut told, header);
+    }
+    store.update_header(&told)?;
+    Ok(store)
+}
+
+/// Servers of one name are one program.
+fn check_servers(order: &Order, earlier: &Header, header: &Header) -> Result<()> {
+    let is_other = |now: &ServerFacts| {
+        let mut known = earlier.servers.iter();
+        match known.find(|known| known.name == now.name) {
+            Some(known) => known != now,
+            // Another part has others.
+            None => order.whole.is_none(),
+        }
+    };
+    if !header.servers.iter().any(is_other) {
+        return Ok(());
+    }
+    let named = |header: &Header| {
+        let each = header.servers.iter();
+        let each: Vec<String> = each.map(|s| format!("{} {}", s.name, s.version)).collect();
+        each.join(", ")
+    };
+    let given = order.record.display().to_string();
+    let allowed = format!(
+        "was measured on {}, and here are {}: begin a new record",
+        named(earlier),
+        named(header)
+    );
+    Err(Mistake::new("command line", "--resume", &given, &allowed).into())
+}
+
+/// What another part's head knows that is not told yet.
+fn add(told: &mut Header, own: Header) {
+    for server in own.servers {
+        if !told.servers.iter().any(|known| known.name == server.name) {
+            told.servers.push(server);
+        }
+    }
+    for lab in own.labs {
+        if !told.labs.iter().any(|known| known.modes == lab.modes) {
+            let family = family(&told.labs, &lab.family);
+            told.labs.push(LabFacts { family, ..lab });
+        }
+    }
+    for remark in own.remarks {
+        if !told.remarks.contains(&remark) {
+            told.remarks.push(remark);
+        }
+    }
+}
+
+/// A lab's name, or with a number where another part has one of that name.
+fn family(labs: &[LabFacts], name: &str) -> String {
+    let numbered = (2..).map(|number| format!("{name} {number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let is_free = |name: &String| !labs.iter().any(|lab| lab.family == *name);
+    names.find(is_free).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lab(family: &str, modes: &[&str]) -> LabFacts {
+        LabFacts {
+            family: family.to_owned(),
+            modes: modes.iter().map(|label| (*label).to_owned()).collect(),
+            ready_seconds: 1.0,
+            overridden: vec![],
+            variables: [].into(),
+        }
+    }
+
+    fn server(name: &str) -> ServerFacts {
+        ServerFacts {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+            source: String::new(),
+        }
+    }
+
+    #[test]
+    fn each_part_adds_what_is_not_told_yet() {
+        let mut told = Header {
+            servers: vec![server("mysql")],
+            labs: vec![lab("mysql replication", &["a", "b"])],
+            remarks: vec!["one".to_owned()],
+            ..Header::default()
+        };
+        let own = Header {
+            servers: vec![server("mysql"), server("mariadb")],
+            labs: vec![lab("mysql replication", &["c"]), lab("x", &["a", "b"])],
+            remarks: ["one", "two"].map(str::to_owned).into(),
+            ..Header::default()
+        };
+        add(&mut told, own);
+        assert_eq!(told.servers, [server("mysql"), server("mariadb")]);
+        let second = lab("mysql replication 2", &["c"]);
+        assert_eq!(told.labs[1..], [second], "formed again is told once");
+        assert_eq!(told.remarks, ["one", "two"]);
+    }
+}

@@ -1,0 +1,335 @@
+use std::collections::BTreeSet;
+
+use super::choose::MODES;
+use super::*;
+use crate::study::capabilities;
+use crate::study::faults::fit::misfits;
+use crate::study::faults::{Control, Reach};
+
+fn asked(faults: &[&str]) -> Breaking {
+    Breaking {
+        faults: faults.iter().map(|name| (*name).to_owned()).collect(),
+        seed: 3,
+        has_price: true,
+        ..Breaking::default()
+    }
+}
+
+fn study(breaking: &Breaking) -> Study {
+    let made = breaking.study(&capabilities::sample());
+    made.unwrap_or_else(|error| panic!("{error}")).0
+}
+
+fn said(breaking: &Breaking) -> String {
+    let made = breaking.study(&capabilities::sample());
+    made.expect_err("a mistake").to_string()
+}
+
+/// Each fault in each mode, and how often.
+fn injected(study: &Study) -> Vec<(&str, &str, u32)> {
+    let mut all = Vec::new();
+    for one in &study.injections {
+        let labels = one.modes.iter();
+        all.extend(labels.map(|label| (&one.fault.name[..], &label[..], one.trials)));
+    }
+    all
+}
+
+fn spec<'s>(study: &'s Study, label: &str) -> &'s ModeSpec {
+    let mut specs = study.modes.iter();
+    let found = specs.find(|spec| spec.label == label);
+    found.unwrap_or_else(|| panic!("no mode {label}"))
+}
+
+/// Nothing is asked that the study's own reader would refuse.
+fn check(study: &Study) {
+    let labels: BTreeSet<&String> = study.modes.iter().map(|spec| &spec.label).collect();
+    assert_eq!(labels.len(), study.modes.len(), "a label is given twice");
+    for injection in &study.injections {
+        for label in &injection.modes {
+            let found = misfits(&injection.fault, spec(study, label), &study.sites);
+            assert!(
+                found.is_empty(),
+                "{} in {label}: {found:?}",
+                injection.fault.name
+            );
+        }
+    }
+    for spec in &study.modes {
+        let mut sweeps = study.sweeps.iter();
+        let first = sweeps.find(|sweep| sweep.has_mode(&spec.label));
+        assert_eq!(
+            first.map(|sweep| sweep.distances.len()),
+            Some(1),
+            "{}",
+            spec.label
+        );
+    }
+    let all = injected(study);
+    let pairs: BTreeSet<(&str, &str)> =
+        all.iter().map(|(fault, mode, _)| (*fault, *mode)).collect();
+    assert_eq!(pairs.len(), all.len(), "a fault is asked twice of a mode");
+}
+
+#[test]
+fn every_mode_is_asked_first_what_its_writers_machine_dying_takes() {
+    let study = study(&asked(&[]));
+    check(&study);
+    let all = injected(&study);
+    let first = ["power-cut", "writer-dies", "member-dies"];
+    let is_first = |(fault, ..): &&(&str, &str, u32)| first.contains(fault);
+    let asked: BTreeSet<&str> = all
+        .iter()
+        .filter(is_first)
+        .map(|(_, label, _)| *label)
+        .collect();
+    let modes: BTreeSet<&str> = asked
+        .iter()
+        .map(|label| spec(&study, label).mode.name())
+        .collect();
+    assert_eq!(modes, MODES.into());
+    assert_eq!(asked.len(), 11, "{asked:?}");
+    assert!(all.iter().filter(is_first).all(|(.., trials)| *trials == 5));
+    let controls: Vec<&str> = study
+        .injections
+        .iter()
+        .filter(|one| one.fault.control.is_some())
+        .map(|one| &one.fault.name[..])
+        .collect();
+    let expected = [
+        "link-cut",
+        "loose-power-cut",
+        "killed",
+        "no-fault",
+        "write-quorum-3",
+    ];
+    assert_eq!(controls, expected);
+}
+
+#[test]
+fn single_commits_are_measured_where_a_single_server_is_beside() {
+    let priced = study(&asked(&[]));
+    let async_mode = spec(&priced, "mariadb async");
+    assert_eq!(async_mode.baseline.as_deref(), Some("mariadb single"));
+    let first = &priced.sweeps[0];
+    assert!(first.has_mode("mysql group") && first.has_mode("mysql single"));
+    assert_eq!(first.distances[0].label, "2 ms");
+    let others: Vec<&str> = priced.sweeps[1]
+        .distances
+        .iter()
+        .map(|it| &it.label[..])
+        .collect();
+    assert_eq!(others, ["0.25 ms", "8 ms"]);
+    // A control's loose server is not measured.
+    let loose = "mysql single innodb_flush_log_at_trx_commit=2 sync_binlog=0";
+    assert!(!first.has_mode(loose) && priced.sweeps[2].has_mode(loose));
+    assert!(priced.sweeps[2].workloads.is_empty());
+    let mut only = asked(&["fall-back"]);
+    only.modes = vec!["semisync".to_owned()];
+    let only = study(&only);
+    assert!(only.modes.iter().any(|spec| spec.label == "mysql single"));
+    let mut without = asked(&[]);
+    without.has_price = false;
+    let without = study(&without);
+    check(&without);
+    assert!(
+        without
+            .sweeps
+            .iter()
+            .all(|sweep| sweep.workloads.is_empty())
+    );
+}
+
+#[test]
+fn names_and_numbers_bring_their_counters() {
+    for names in [&["fall-back"][..], &["4"]] {
+        let study = study(&asked(names));
+        check(&study);
+        let all = injected(&study);
+        let modes: Vec<&str> = all
+            .iter()
+            .filter(|(fault, ..)| *fault == "fall-back")
+            .map(|(_, label, _)| *label)
+            .collect();
+        let expected = [
+            "mysql semisync timeout 1 s",
+            "mariadb semisync timeout 1 s",
+            "mysql semisync timeout 1 h",
+            "mariadb semisync timeout 1 h",
+        ];
+        assert_eq!(modes, expected);
+        let case = study
+            .injections
+            .iter()
+            .find(|one| one.fault.name == "fall-back");
+        assert!(case.unwrap().fault.reach.contains(&Reach::FellBack));
+        assert!(all.iter().any(|(fault, ..)| *fault == "no-fault"));
+        assert!(!all.iter().any(|(fault, ..)| *fault == "write-quorum-3"));
+    }
+    let both = study(&asked(&["16", "link-cut"]));
+    assert_eq!(
+        both.injections[0].fault.control,
+        Some(Control::LosesUndelivered)
+    );
+    assert!(
+        injected(&both)
+            .iter()
+            .any(|(fault, ..)| *fault == "write-quorum-3")
+    );
+}
+
+#[test]
+fn a_mode_without_a_case_has_the_fault_as_it_is() {
+    let mut breaking = asked(&["disk-slow"]);
+    breaking.modes = vec!["semisync".to_owned()];
+    let study = study(&breaking);
+    check(&study);
+    let all = injected(&study);
+    let slow = all.iter().filter(|(fault, ..)| *fault == "disk-slow");
+    let labels: Vec<&str> = slow.map(|(_, label, _)| *label).collect();
+    assert_eq!(labels, ["mariadb semisync", "mysql semisync"]);
+    let mut old = asked(&[]);
+    old.servers = vec!["mysql-5.5".to_owned()];
+    let old = self::study(&old);
+    check(&old);
+    let first = injected(&old)[0];
+    assert_eq!((first.0, first.1), ("power-cut", "mysql-5.5 single"));
+}
+
+#[test]
+fn the_short_run_has_each_deed_and_each_mode_in_twenty_trials() {
+    let mut breaking = asked(&[]);
+    breaking.is_quick = true;
+    breaking.has_price = false;
+    let study = study(&breaking);
+    check(&study);
+    let all = injected(&study);
+    let trials: u32 = all.iter().map(|(.., trials)| trials).sum();
+    assert!(trials <= 20, "{trials}: {all:?}");
+    let done = |study: &Study| -> BTreeSet<&'static str> {
+        let steps = study.injections.iter().flat_map(|one| &one.fault.steps);
+        steps.map(|step| step.deed.name()).collect()
+    };
+    assert_eq!(done(&study).len(), 22);
+    let modes: BTreeSet<&str> = all
+        .iter()
+        .map(|(_, label, _)| spec(&study, label).mode.name())
+        .collect();
+    assert_eq!(modes, MODES.into());
+    let controls = study.injections.iter().filter_map(|one| one.fault.control);
+    assert_eq!(controls.count(), 5);
+    assert!(all.contains(&("no-fault", "mysql single", 3)));
+}
+
+#[test]
+fn the_whole_catalogue_fits_one_study() {
+    let study = study(&asked(&["all"]));
+    check(&study);
+    let all = injected(&study);
+    let is_old = |label: &str| label.starts_with("mysql-5");
+    assert!(all.len() > 150 && !all.iter().any(|(_, label, _)| is_old(label)));
+    let trials: u32 = all.iter().map(|(.., trials)| trials).sum();
+    assert!((300..600).contains(&trials), "{trials}");
+    // One that stands farther apart than the others.
+    let far = study
+        .sweeps
+        .iter()
+        .filter(|sweep| sweep.distances[0].label == "20 ms");
+    let far: Vec<&Sweep> = far.collect();
+    assert_eq!(far.len(), 1);
+    assert!(far[0].modes.iter().all(|label| label.ends_with("at 20 ms")));
+    let mut few = asked(&["all"]);
+    few.trials = Some(1);
+    assert!(
+        injected(&self::study(&few))
+            .iter()
+            .all(|(.., trials)| *trials == 1)
+    );
+}
+
+#[test]
+fn a_window_is_left_as_long_as_was_asked() {
+    let mut breaking = asked(&["site-lost"]);
+    breaking.window = Some(Duration::from_secs(2));
+    let study = study(&breaking);
+    let lost = &study.injections[0].fault;
+    let at = Duration::from_secs(2);
+    assert_eq!(lost.steps[1].when, When::After { min: at, max: at });
+    assert!(lost.title.contains("2 s later"), "{}", lost.title);
+    let mut without = asked(&["writer-dies"]);
+    without.window = breaking.window;
+    let said = said(&without);
+    assert!(
+        said.contains("--window: given 2s;") && said.contains("site-lost"),
+        "{said}"
+    );
+}
+
+#[test]
+fn zones_are_where_faults_are_injected() {
+    let mut breaking = asked(&["site-lost"]);
+    breaking.distances = Some("ab=2ms,ac=30ms,bc=30ms".to_owned());
+    let zones = study(&breaking);
+    check(&zones);
+    let label = "a-b 2 ms, a-c 30 ms, b-c 30 ms";
+    assert_eq!(zones.sweeps[0].distances[0].label, label);
+    assert_eq!(
+        zones.sweeps[1].distances.len(),
+        3,
+        "equal ones, for their slope"
+    );
+    breaking.distances = Some("ab=2ms".to_owned());
+    assert!(said(&breaking).contains("--distances: given ab=2ms; must be"));
+    breaking.distances = Some("ab=2ms,ac=900ms,bc=900ms".to_owned());
+    let said = said(&breaking);
+    assert!(
+        said.contains("copies of mysql mirror must answer within 500 ms"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_told() {
+    let with = |faults: &[&str], modes: &[&str], servers: &[&str]| {
+        let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        said(&Breaking {
+            modes: owned(modes),
+            servers: owned(servers),
+            ..asked(faults)
+        })
+    };
+    for (told, parts) in [
+        (
+            with(&["link-cutt", "8", "77"], &[], &[]),
+            &[
+                "FAULT: given link-cutt; must be one of",
+                "did you mean link-cut?",
+                "FAULT: given 8; has no fault (An acknowledgement",
+                "FAULT: given 77; is the number of no known anomaly",
+            ][..],
+        ),
+        (
+            with(&[], &[], &["mysq"]),
+            &[
+                "--server: given mysq; must be one of",
+                "did you mean mysql?",
+            ],
+        ),
+        (
+            with(&[], &["galera"], &["mysql"]),
+            &["--mode: given galera; no server asked for has it: mysql can do single,"],
+        ),
+        (
+            with(&["disk-fails"], &["group"], &[]),
+            &["disk-fails, step 3: given mysql group; cannot be in group: it chooses"],
+        ),
+        (
+            with(&["link-cut"], &[], &["mysql-5.5"]),
+            &["FAULT: given link-cut; is for no mode of the servers that are asked for"],
+        ),
+    ] {
+        for part in parts {
+            assert!(told.contains(part), "no {part:?} in\n{told}");
+        }
+    }
+}

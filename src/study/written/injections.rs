@@ -1,0 +1,100 @@
+//! `[[fault]]` of a study: which faults are injected in which of its modes, and how often.
+
+use std::collections::BTreeSet;
+
+use super::faults::{self, Written};
+use super::quick;
+use super::walk::Table;
+use crate::study::faults::fit::{Misfit, misfits};
+use crate::study::faults::{Fault, Injection};
+use crate::study::{Mode, ModeSpec, fault_catalogue, limits};
+
+/// Trials of a fault in each mode, if the study does not say.
+const TRIALS: u32 = 5;
+
+/// All faults of a study, each in the modes that it names, or in all that it fits. Of somebody
+/// else's servers they are a mistake that is told elsewhere.
+pub fn read(
+    study: &Table<'_>,
+    modes: &[ModeSpec],
+    sites: &[String],
+    are_emulated: bool,
+) -> Vec<Injection> {
+    let is_of_labs = modes.iter().all(|spec| spec.mode != Mode::Endpoint);
+    let node = study.get("fault").filter(|_| is_of_labs);
+    let tables = node.map(|node| node.tables()).unwrap_or_default();
+    if let Some(first) = tables.first().filter(|_| !are_emulated) {
+        first.wrong("", "needs emulated disks: say `disk` or `images`");
+    }
+    let known: Vec<&Fault> = fault_catalogue::all()
+        .iter()
+        .map(|row| &row.fault)
+        .collect();
+    let mut names = BTreeSet::new();
+    let mut injections = Vec::new();
+    for table in &tables {
+        let injection = injection(table, &known, modes, sites);
+        if let Some(one) = &injection
+            && !names.insert(one.fault.name.clone())
+        {
+            table.wrong(&one.fault.name, "is the name of another fault too");
+        }
+        injections.extend(injection);
+    }
+    injections
+}
+
+fn injection(
+    table: &Table<'_>,
+    known: &[&Fault],
+    modes: &[ModeSpec],
+    sites: &[String],
+) -> Option<Injection> {
+    let written = faults::read(table, known);
+    let trials = table.read("trials", |node| node.count(limits::TRIALS));
+    let chosen = table.get("modes").map(|node| quick::named(&node, modes));
+    table.finish();
+    let fault = written.fault.as_ref()?;
+    let pair = |spec| (spec, misfits(fault, spec, sites));
+    let all: Vec<(&ModeSpec, Vec<Misfit>)> = modes.iter().map(pair).collect();
+    let modes = match chosen {
+        Some(labels) => named(&written, &all, &labels),
+        None => fitting(table, &written, &all),
+    };
+    Some(Injection {
+        fault: fault.clone(),
+        trials: trials.unwrap_or(TRIALS),
+        modes,
+    })
+}
+
+/// Of modes that are named, none may be such that it cannot be injected there.
+fn named(
+    written: &Written<'_>,
+    all: &[(&ModeSpec, Vec<Misfit>)],
+    labels: &[String],
+) -> Vec<String> {
+    for (spec, misfits) in all.iter().filter(|(spec, _)| labels.contains(&spec.label)) {
+        written.note(&spec.label, misfits);
+    }
+    let labels_in_order = all.iter().map(|(spec, _)| &spec.label);
+    let chosen = labels_in_order.filter(|label| labels.contains(label));
+    chosen.cloned().collect()
+}
+
+/// Where none is named, those in which it can be injected: one at least.
+fn fitting(
+    table: &Table<'_>,
+    written: &Written<'_>,
+    all: &[(&ModeSpec, Vec<Misfit>)],
+) -> Vec<String> {
+    let fitting = all.iter().filter(|(_, misfits)| misfits.is_empty());
+    let labels: Vec<String> = fitting.map(|(spec, _)| spec.label.clone()).collect();
+    if labels.is_empty() {
+        table.wrong("", "can be injected in none of the modes");
+        for (spec, misfits) in all {
+            written.note(&spec.label, misfits);
+        }
+    }
+    labels
+}

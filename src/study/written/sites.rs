@@ -1,0 +1,28 @@
+//! `sites`: the places of a study.
+
+use super::walk::Table;
+
+/// Words that stand where a site's name can, and mean something else there.
+const TAKEN: [&str; 6] = ["label", "client", "read", "write", "flush", "iops"];
+
+/// The sites that are given, in order, or `a`, `b` and `c`.
+pub fn read(table: &Table<'_>) -> Vec<String> {
+    let Some(node) = table.get("sites") else {
+        return ["a", "b", "c"].map(str::to_owned).to_vec();
+    };
+    let mut sites: Vec<String> = Vec::new();
+    for node in node.list().unwrap_or_default() {
+        let Some(name) = node.text() else { continue };
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        // Site names become names of nodes and devices, which the kernel keeps short.
+        if !(1..=8).contains(&name.len()) || !name.chars().all(is_plain) {
+            node.wrong("must be 1 to 8 lower-case letters or digits");
+        } else if TAKEN.contains(&name) {
+            node.wrong("is a word with a meaning of its own; choose another");
+        } else if sites.iter().any(|site| site == name) {
+            node.wrong("is given twice");
+        }
+        sites.push(name.to_owned());
+    }
+    sites
+}

@@ -1,0 +1,108 @@
+//! `break` and `judge`: from words to one record of several labs, and the same said again.
+
+use std::time::Duration;
+
+use acklab::record::store::Record;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::disk::{devices, no_device_is_left_but};
+use crate::ground::{Ground, PATIENCE, on_ground};
+
+/// The campaign of that fault on that row.
+fn worth<'p>(page: &'p Value, fault: &str, label: &str) -> &'p Value {
+    let mut all = page["worth"].as_array().expect("campaigns").iter();
+    let is_it = |one: &&Value| one["fault"] == fault && one["label"] == label;
+    all.find(is_it)
+        .unwrap_or_else(|| panic!("no {fault} of {label}: {page:#}"))
+}
+
+fn trials(ground: &Ground, record: &str) -> usize {
+    let path = ground.work.join(record);
+    match path.exists() {
+        true => acklab::run::trials(&Record::open(&path).expect("a record")),
+        false => 0,
+    }
+}
+
+/// Two labs one after the other: the second is a loose server's of its own, as a control.
+#[test]
+fn lab_break_says_what_a_commit_is_worth_and_judge_says_it_again() {
+    on_ground("break: a killed server, and its controls", |ground| {
+        let others = devices();
+        let words = [
+            "break",
+            "killed",
+            "--server",
+            "mysql",
+            "--mode",
+            "single",
+            "--trials",
+            "1",
+            "--no-price",
+            "--record",
+            "w.acklab",
+            "--format",
+            "json",
+        ];
+        let told = ground.run(&words).good();
+        ground.nothing_left();
+        no_device_is_left_but(&others);
+        let page: Value = serde_json::from_str(&told).expect("JSON");
+        assert_eq!(page["finished"], true);
+        let strict = worth(&page, "killed", "mysql single");
+        assert_eq!(
+            (&strict["lost"], &strict["control"]),
+            (&0.into(), &"as-it-must".into())
+        );
+        let loose = "mysql single innodb_flush_log_at_trx_commit=2 sync_binlog=0";
+        let cut = worth(&page, "loose-power-cut", loose);
+        assert!(cut["lost"].as_u64() > Some(0), "{cut:#}");
+        let again = ground
+            .run(&["judge", "w.acklab", "--format", "json"])
+            .good();
+        assert_eq!(again, told);
+        let text = ground.run(&["report", "w.acklab"]).good();
+        assert!(text.contains("controls fired"), "{text}");
+    });
+}
+
+/// Killed at the second of its trials, it goes on with the third.
+#[test]
+fn lab_break_goes_on_where_it_was_killed() {
+    on_ground("break: killed, and gone on with", |ground| {
+        let words = [
+            "break",
+            "killed",
+            "--server",
+            "mariadb",
+            "--mode",
+            "single",
+            "--trials",
+            "4",
+            "--no-price",
+            "--record",
+            "k.acklab",
+        ];
+        let mut running = ground.command(&words).spawn().expect("the program");
+        let start = std::time::Instant::now();
+        while trials(ground, "k.acklab") < 2 {
+            assert!(start.elapsed() < PATIENCE * 4, "no trial came to its end");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let pid = Pid::from_raw(i32::try_from(running.id()).expect("a pid"));
+        kill(pid, Signal::SIGKILL).expect("it runs");
+        running.wait().expect("it ends");
+        ground.nothing_left();
+        let before = trials(ground, "k.acklab");
+        assert!(before >= 2);
+        ground.run(&["break", "--resume", "k.acklab"]).good();
+        let record = Record::open(&ground.work.join("k.acklab")).expect("a record");
+        assert!(record.finished && acklab::run::trials(&record) > before);
+        assert_eq!(record.header.resumed.len(), 1);
+        let counts = record.campaigns.values().flatten();
+        let counts: Vec<usize> = counts.map(|one| one.light.trials.len()).collect();
+        assert!(counts.iter().all(|trials| *trials <= 4), "{counts:?}");
+    });
+}

@@ -1,0 +1,259 @@
+//! Faults as schedules, injected under real clients: what is in the record of each trial.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use acklab::record::history::{Answer, Held, Token};
+use acklab::record::store::Record;
+use acklab::record::trials::{Campaign, Trial};
+
+use crate::disk::{devices, no_device_is_left_but};
+use crate::ground::{Ground, on_ground};
+
+static RECORDS: AtomicU32 = AtomicU32::new(0);
+
+/// Nothing is measured but what cannot be left out.
+const STUDY: &str = r#"
+rounds = 1
+warmup = "0.1s"
+measure = "0.2s"
+sites = ["a", "b", "c"]
+[images]
+place = "memory"
+size = "800MB"
+[[sweep]]
+workload = "update_index"
+rtt = "0.5ms"
+"#;
+
+/// The trials of a fault of the catalogue, in a mode of three nodes.
+fn broken(ground: &Ground, of: (&str, &str), fault: &str, trials: u32) -> Campaign {
+    broken_as(ground, of, (fault, ""), trials)
+}
+
+/// The same, with what else is said of the fault.
+fn broken_as(
+    ground: &Ground,
+    (server, mode): (&str, &str),
+    (fault, more): (&str, &str),
+    trials: u32,
+) -> Campaign {
+    let others = devices();
+    let record = format!("broken-{}.acklab", RECORDS.fetch_add(1, Ordering::Relaxed));
+    let text = format!(
+        "{STUDY}[[mode]]\nserver = \"{server}\"\nmode = \"{mode}\"\nnodes = 3\n\
+         [[fault]]\nname = \"{fault}\"\ntrials = {trials}\n{more}"
+    );
+    let study = ground.file("study.toml", &text);
+    ground.run(&["run", study, "--record", &record]).good();
+    ground.nothing_left();
+    no_device_is_left_but(&others);
+    let kept = Record::open(&ground.work.join(&record)).expect("a record");
+    let all: Vec<_> = kept.campaigns.values().flatten().collect();
+    let [campaign] = all[..] else {
+        panic!("{} campaigns were kept", all.len());
+    };
+    campaign.unpacked().expect("whole trials")
+}
+
+/// The one trial, in which all was done, seen to bite, and read back.
+fn whole(campaign: &Campaign) -> &Trial {
+    let [trial] = &campaign.trials[..] else {
+        panic!("{} trials", campaign.trials.len());
+    };
+    sound(campaign, trial);
+    trial
+}
+
+fn sound(campaign: &Campaign, trial: &Trial) {
+    let steps = &trial.steps;
+    assert_eq!(
+        (&trial.undecided, &trial.refused),
+        (&None, &None),
+        "{steps:#?}"
+    );
+    let done: Vec<usize> = steps.iter().map(|done| done.step).collect();
+    let asked: Vec<usize> = (0..campaign.fault.steps.len()).collect();
+    assert_eq!(done, asked);
+    for done in steps {
+        assert_ne!(done.bite, Some(false), "{done:#?}");
+        assert!(done.begun_us <= done.ended_us, "{done:#?}");
+    }
+    assert!(acknowledged(trial).len() > 50, "{steps:#?}");
+    assert!(!trial.serving.is_empty(), "{steps:#?}");
+    let sent: BTreeSet<Token> = trial.history.transfers.iter().map(|it| it.token).collect();
+    for held in trial.serving.iter().chain(&trial.others) {
+        assert_eq!((held.tables_ok, &held.unread), (Some(true), &None));
+        // Nothing of an earlier trial is there, and money is only moved.
+        assert!(tokens(held).is_subset(&sent), "node {}", held.node);
+        let start = trial.history.start_balance * i64::from(trial.history.accounts);
+        assert_eq!(held.balances.iter().sum::<i64>(), start);
+    }
+    let looks = trial
+        .history
+        .readers
+        .iter()
+        .map(|reader| reader.looks.len());
+    assert!(looks.sum::<usize>() > 100, "readers look");
+}
+
+fn acknowledged(trial: &Trial) -> BTreeSet<Token> {
+    let all = trial.history.transfers.iter();
+    let told = all.filter(|it| it.answer == Answer::Acknowledged);
+    told.map(|it| it.token).collect()
+}
+
+fn tokens(held: &Held) -> BTreeSet<Token> {
+    held.rows.iter().map(|row| row.token).collect()
+}
+
+/// Acknowledged, and not on all nodes that serve.
+fn lost(trial: &Trial) -> usize {
+    let there = trial.serving.iter().map(tokens);
+    let there = there.reduce(|all, next| &all & &next).unwrap_or_default();
+    (&acknowledged(trial) - &there).len()
+}
+
+/// Nodes that acknowledged anything.
+fn served(trial: &Trial) -> BTreeSet<u8> {
+    let all = trial.history.transfers.iter();
+    let told = all.filter(|it| it.answer == Answer::Acknowledged);
+    told.map(|it| it.node).collect()
+}
+
+fn nodes(all: &[Held]) -> Vec<u8> {
+    all.iter().map(|held| held.node).collect()
+}
+
+/// The source's power is cut, and the replica that has received most takes over.
+fn promoted(ground: &Ground, of: (&str, &str), fault: &str) -> Trial {
+    let campaign = broken(ground, of, fault, 1);
+    let trial = whole(&campaign).clone();
+    assert_eq!(trial.steps[0].nodes, [0]);
+    assert!(trial.steps[0].dropped_writes > 0 || trial.steps[0].seen.contains("1 of 1 disks"));
+    let chosen: Vec<u8> = (trial.candidates.iter())
+        .filter(|one| one.is_chosen)
+        .map(|one| one.node)
+        .collect();
+    assert_eq!(
+        (&trial.steps[1].nodes, trial.candidates.len()),
+        (&chosen, 2)
+    );
+    assert_eq!(nodes(&trial.serving), chosen);
+    let most = trial.candidates.iter().map(|one| one.received).max();
+    let of_chosen = trial.candidates.iter().find(|one| one.is_chosen);
+    assert_eq!(of_chosen.map(|one| one.received), most);
+    // The other replica is read, too; the source's machine stays dead.
+    let other: Vec<u8> = [1, 2].into_iter().filter(|i| !chosen.contains(i)).collect();
+    assert_eq!(nodes(&trial.others), other);
+    // Clients have found who took over.
+    assert_eq!(served(&trial), [0, chosen[0]].into());
+    assert!(trial.recovery.as_secs() < 60);
+    trial
+}
+
+#[test]
+fn lab_campaign_async_source_dies_and_a_replica_takes_over() {
+    on_ground("campaign: async, the writer dies", |ground| {
+        for server in ["mysql", "mariadb"] {
+            let trial = promoted(ground, (server, "async"), "writer-dies");
+            eprintln!("{server} async: {} lost", lost(&trial));
+        }
+    });
+}
+
+#[test]
+fn lab_campaign_semisync_source_dies_and_loses_nothing() {
+    on_ground("campaign: semisync, the writer dies", |ground| {
+        for server in ["mysql", "mariadb"] {
+            let trial = promoted(ground, (server, "semisync"), "writer-dies");
+            assert_eq!((trial.alone_us, trial.alone_known), (None, true));
+            assert_eq!(lost(&trial), 0);
+        }
+    });
+}
+
+/// The server that takes the writes is killed; the others go on by themselves.
+fn members_go_on(ground: &Ground, of: (&str, &str), more: &str) -> Trial {
+    let campaign = broken_as(ground, of, ("member-killed", more), 1);
+    let trial = whole(&campaign);
+    assert_eq!(trial.steps[0].nodes, [0]);
+    assert_eq!(nodes(&trial.serving), [1, 2]);
+    assert!(trial.others.is_empty(), "a dead server tells nothing");
+    assert_eq!(tokens(&trial.serving[0]), tokens(&trial.serving[1]));
+    assert_eq!(lost(trial), 0);
+    assert!(served(trial).len() > 1, "nobody took over");
+    trial.clone()
+}
+
+#[test]
+fn lab_campaign_group_goes_on_without_its_primary() {
+    on_ground("campaign: group, the primary is killed", |ground| {
+        members_go_on(ground, ("mysql", "group"), "");
+    });
+}
+
+#[test]
+fn lab_campaign_galera_goes_on_without_a_node() {
+    on_ground("campaign: galera, a node is killed", |ground| {
+        members_go_on(ground, ("mariadb", "galera"), "");
+    });
+}
+
+/// They know of no node but the proxy, which has to notice by itself who takes writes.
+#[test]
+fn lab_campaign_proxy_sends_clients_to_who_took_over() {
+    on_ground("campaign: clients behind a proxy", |ground| {
+        let trial = promoted(ground, ("mysql", "semisync"), "writer-dies-proxied");
+        assert_eq!(lost(&trial), 0);
+        for of in [("mysql", "group"), ("mariadb", "galera")] {
+            let trial = members_go_on(ground, of, "finding = \"proxy\"\n");
+            // One after the other: of several that take writes the first has all connections.
+            assert_eq!(served(&trial).len(), 2, "{of:?}");
+        }
+    });
+}
+
+/// A server that is paused is down for its checks, and up again when it goes on.
+#[test]
+fn lab_campaign_proxy_takes_a_paused_server_for_down() {
+    on_ground("campaign: a paused server behind a proxy", |ground| {
+        let more = "finding = \"proxy\"\nclient_timeout = \"30s\"\n";
+        let of = ("mariadb", "semisync");
+        let campaign = broken_as(ground, of, ("writer-paused", more), 1);
+        let trial = whole(&campaign);
+        assert_eq!((lost(trial), served(trial)), (0, [0].into()));
+        // Connections were ended before it went on, and long before clients give them up.
+        let paused_us = trial.steps[0].ended_us;
+        let told = trial.history.transfers.iter();
+        let meanwhile = paused_us + 1..paused_us + 2_900_000;
+        let mut ended =
+            told.filter(|it| it.begun_us < paused_us && meanwhile.contains(&it.ended_us));
+        assert!(ended.any(|it| it.answer != Answer::Acknowledged));
+    });
+}
+
+/// Nothing is done, and nothing is found, in one trial after the other on the same images.
+#[test]
+fn lab_campaign_without_a_fault_finds_nothing() {
+    on_ground("campaign: no fault", |ground| {
+        let campaign = broken(ground, ("mariadb", "async"), "no-fault", 3);
+        assert_eq!(campaign.trials.len(), 3);
+        let seeds: BTreeSet<u64> = campaign.trials.iter().map(|trial| trial.seed).collect();
+        assert_eq!(seeds.len(), 3);
+        for trial in &campaign.trials {
+            sound(&campaign, trial);
+            assert_eq!((lost(trial), nodes(&trial.serving)), (0, vec![0]));
+            assert_eq!(
+                (nodes(&trial.others), served(trial)),
+                (vec![1, 2], [0].into())
+            );
+            let is_open = |answer| answer == Answer::Unanswered;
+            let mut all = trial.history.transfers.iter();
+            assert!(!all.any(|it| is_open(it.answer)));
+            let readers = &trial.history.readers;
+            let gone = readers.iter().flat_map(|reader| &reader.looks);
+            assert!(gone.flat_map(|look| &look.gone).next().is_none());
+        }
+    });
+}
