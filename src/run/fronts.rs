@@ -143,9 +143,9 @@ impl Fronts {
         Front::start(proxy, program, (client, client), route, folder)
     }
 
-    /// Ends all that run: their mode is left.
-    pub fn end(&mut self) {
-        self.running.clear();
+    /// Ends those of all modes but the one that is entered.
+    pub fn end_others(&mut self, mode: usize) {
+        self.running.retain(|(of, _), _| *of == mode);
     }
 
     /// Where a cell's clients connect to, if not to its servers themselves.

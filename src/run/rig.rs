@@ -178,10 +178,9 @@ impl Rig {
         Slowed::begin(&self.placement, &self.cpus, speed)
     }
 
-    /// Switches a lab to a mode and its variables at these distances. Fronts of the mode that is
-    /// left end.
+    /// Switches a lab to a mode and its variables at these distances. Fronts of other modes end.
     pub fn enter(&mut self, mode: usize, spec: &ModeSpec, distances: &Distances) -> Result<()> {
-        self.fronts.end();
+        self.fronts.end_others(mode);
         self.network.set_distances(distances)?;
         let lab = self.lab(mode);
         lab.tune(&spec.variables)?;
