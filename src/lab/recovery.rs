@@ -20,6 +20,9 @@ const OF_DATA: [&str; 10] = [
     "tablespace",
 ];
 
+/// In what they say of being a member, which is nothing of their data.
+const OF_MEMBERS: [&str; 2] = ["wsrep:", "plugin group_replication"];
+
 /// What they say of a machine that has too little, or a disk that fails them.
 const OF_THE_MACHINE: [&str; 9] = [
     "no space left",
@@ -41,7 +44,10 @@ pub fn refusal<'l>(lines: impl Iterator<Item = &'l str>) -> Option<String> {
     if lines.iter().any(|(_, line)| says(&OF_THE_MACHINE, line)) {
         return None;
     }
-    let is_error = |line: &str| line.contains("[error]") || line.contains("assertion failure");
+    let is_error = |line: &str| {
+        let is_one = line.contains("[error]") || line.contains("assertion failure");
+        is_one && !says(&OF_MEMBERS, line)
+    };
     let telling = lines
         .iter()
         .filter(|(_, line)| is_error(line) && says(&OF_DATA, line));
@@ -91,6 +97,18 @@ mod tests {
         assert_eq!(told.as_deref(), Some(CORRUPT));
         let failed = "InnoDB: Assertion failure in thread 7 in file buf0buf.cc";
         assert!(refused(&[failed]).is_some());
+    }
+
+    /// A Galera node whose state transfer ended in the midst, and a member that could not join.
+    #[test]
+    fn what_a_server_says_of_being_a_member_is_no_refusal() {
+        for said in [
+            "0 [ERROR] WSREP: Failed to handle state message: -131 (State not recoverable)",
+            "0 [ERROR] [Repl] Plugin group_replication reported: 'Fatal error in recovery'",
+        ] {
+            assert_eq!(refused(&[said]), None);
+            assert_eq!(refused(&[said, CORRUPT]).as_deref(), Some(CORRUPT));
+        }
     }
 
     #[test]

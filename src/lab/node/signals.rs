@@ -1,6 +1,8 @@
 //! Signals to a node's server: it is asked to stop, stands still, goes on, is killed.
 
 use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use nix::unistd::Pid;
 
 use super::Node;
 use crate::error::{Result, Tried, breakdown};
+use crate::lab::sandbox::SERVER_UID;
 
 /// How long a server that was killed may take to end. One of gigabytes takes a second; one whose
 /// disk waits for copies out of reach would take for ever.
@@ -37,6 +40,25 @@ impl Node {
             }
         }
         let _ = child.wait();
+        self.end_what_is_left();
+    }
+
+    /// Ends what a server began and has left behind, as the programs of a state transfer: they
+    /// would keep its disk open. These are all that the servers' user runs in the node's namespace.
+    fn end_what_is_left(&self) {
+        let own = format!("/proc/self/fd/{}", self.place.netns.fd().as_raw_fd());
+        let (Ok(own), Ok(all)) = (fs::metadata(own), fs::read_dir("/proc")) else {
+            return;
+        };
+        let pids = all.flatten().filter_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let is_servers = entry.metadata().ok()?.uid() == SERVER_UID;
+            let place = fs::metadata(entry.path().join("ns/net")).ok()?;
+            (is_servers && place.ino() == own.ino()).then_some(pid)
+        });
+        for pid in pids {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
     }
 
     /// Begins what [`stop`](Node::stop) does: the server gets SIGTERM, and goes on if it is paused.

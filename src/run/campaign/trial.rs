@@ -145,26 +145,30 @@ fn note(stage: &mut Stage<'_, '_>, trial: &mut Trial) {
 
 /// Nodes whose disks were made to fail, or filled: what their servers say of them is our doing.
 #[derive(Default)]
-struct Harmed(Vec<usize>);
+struct Harmed {
+    nodes: Vec<usize>,
+    /// Whose data are the database's while others run; nobody's where these serve without it.
+    writer: Option<usize>,
+}
 
 impl Harmed {
     fn note(&mut self, stage: &Stage<'_, '_>) {
         let disks = &stage.state.disks;
         let all = disks.failed.iter().chain(disks.troubles.keys());
-        self.0.extend(all);
+        self.nodes.extend(all);
+        self.writer = (!stage.is_cluster()).then_some(stage.state.writer);
     }
 
-    /// The words of a server that ended by itself for what it found in its data. Everything else
-    /// that goes wrong is the lab's.
+    /// The words of a server that ended by itself for what it found in its data, if nobody serves
+    /// in its place. Everything else that goes wrong is the lab's.
     fn refusal(&self, subject: &mut Subject<'_>, told: &Breakdown) -> Option<String> {
         let lab = subject.lab();
         let is_running = |node: &Node| node.pid().is_some();
         if lab.nodes.iter().any(is_running) {
-            let nodes = lab.nodes.iter_mut().enumerate();
-            let mut whole = nodes.filter(|(i, _)| !self.0.contains(i));
-            return whole.find_map(|(_, node)| node.refusal());
+            let writer = self.writer.filter(|writer| !self.nodes.contains(writer))?;
+            return lab.nodes[writer].refusal();
         }
-        match self.0.is_empty() {
+        match self.nodes.is_empty() {
             true => recovery::refusal(told.log.iter().map(String::as_str)),
             false => None,
         }

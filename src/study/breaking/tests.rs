@@ -321,7 +321,7 @@ fn what_cannot_be_asked_is_told() {
         ),
         (
             with(&["disk-fails"], &["group"], &[]),
-            &["disk-fails, step 3: given mysql group; cannot be in group: it chooses"],
+            &["disk-fails, step 2: given mysql group; cannot be in group: it chooses"],
         ),
         (
             with(&["link-cut"], &[], &["mysql-5.5"]),
