@@ -24,6 +24,10 @@ mod copies;
 mod cpus;
 #[path = "lab/disk.rs"]
 mod disk;
+#[path = "lab/disk_lifetimes.rs"]
+mod disk_lifetimes;
+#[path = "lab/disk_trouble.rs"]
+mod disk_trouble;
 #[path = "lab/endpoint_days.rs"]
 mod endpoint_days;
 #[path = "lab/endpoints.rs"]
@@ -38,6 +42,8 @@ mod kills;
 mod limits;
 #[path = "lab/link.rs"]
 mod link;
+#[path = "lab/link_streams.rs"]
+mod link_streams;
 #[path = "lab/load.rs"]
 mod load;
 #[path = "lab/memory.rs"]

@@ -286,6 +286,35 @@ impl Injection {
 }
 
 impl Deed {
+    /// Whether it may take from a node what that holds, or change who serves. What is none passes,
+    /// and leaves all copies of a commit as they were.
+    pub fn is_blow(self) -> bool {
+        match self {
+            Deed::Kill(_)
+            | Deed::PowerCut(..)
+            | Deed::DestroyDisk(_)
+            | Deed::FailDisk(_)
+            | Deed::Restart(_)
+            | Deed::Rejoin(_)
+            | Deed::BeginRejoin(_)
+            | Deed::Promote(_)
+            | Deed::Bootstrap(_)
+            | Deed::ForceMembers(_) => true,
+            Deed::CutLinks(_)
+            | Deed::LoseOnLinks(..)
+            | Deed::SlowLinks(..)
+            | Deed::HealLinks
+            | Deed::StallDisk(_)
+            | Deed::ResumeDisk(_)
+            | Deed::SlowDisk(..)
+            | Deed::FillDisk(..)
+            | Deed::Pause(_)
+            | Deed::Resume(_)
+            | Deed::BlockAppliers(_)
+            | Deed::FreeAppliers(_) => false,
+        }
+    }
+
     /// Whom it befalls; `None` of links, and of a promotion, which chooses for itself.
     pub fn target(&self) -> Option<Target> {
         match *self {

@@ -22,10 +22,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::disk::{
-    IMAGE_BYTES, Inside, PATIENCE, WRITERS, children_of, code, devices, direct, first_byte,
-    folder_inside, is_waiting, on_mounts_of_our_own, say_at_work, wait_until, write_block,
-    write_for_ever,
+    IMAGE_BYTES, PATIENCE, WRITERS, code, devices, direct, first_byte, is_waiting,
+    on_mounts_of_our_own, wait_until, write_block,
 };
+use super::disk_lifetimes::{Inside, children_of, folder_inside, say_at_work, write_for_ever};
 use crate::common::{Links, address, lab_lock, program};
 
 /// A copy is taken for lost after this: far longer than a busy host keeps one waiting.

@@ -1,18 +1,16 @@
 //! Volumes: real FUSE, loop devices and ext4.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use acklab::error::{Error, Result};
-use acklab::lab::disk::{Condition, Knock, Volume, VolumeSpec};
+use acklab::lab::disk::{Volume, VolumeSpec};
 use acklab::lab::netns::Netns;
 use acklab::lab::netns::Place;
 use acklab::study::disk::{Delay, Disk, ImagePlace, PowerCut};
@@ -27,19 +25,17 @@ use tempfile::TempDir;
 use crate::common::{lab_lock, program};
 
 pub const IMAGE_BYTES: u64 = 96 << 20;
-const BLOCK_BYTES: usize = 4096;
+pub const BLOCK_BYTES: usize = 4096;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a request that must not end is watched.
-const WATCH: Duration = Duration::from_millis(200);
+pub const WATCH: Duration = Duration::from_millis(200);
 /// Cuts at moments of chance, each followed by e2fsck.
 const CUTS: u64 = 20;
-/// Kills of pid 1 at moments of chance.
-const KILLS: u64 = 20;
 pub const WRITERS: usize = 4;
-const SEED: u64 = 7;
+pub const SEED: u64 = 7;
 
 #[repr(align(4096))]
-struct Block([u8; BLOCK_BYTES]);
+pub struct Block(pub [u8; BLOCK_BYTES]);
 
 /// Runs a test on a mount namespace of its own; afterwards no loop device of ours may be left.
 pub fn on_mounts_of_our_own(test: impl FnOnce(&Path) + Send) {
@@ -58,7 +54,7 @@ pub fn on_mounts_of_our_own(test: impl FnOnce(&Path) + Send) {
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-fn spec(folder: &Path, disk: Disk) -> VolumeSpec {
+pub fn spec(folder: &Path, disk: Disk) -> VolumeSpec {
     VolumeSpec {
         bytes: IMAGE_BYTES,
         images: ImagePlace::Memory,
@@ -68,7 +64,7 @@ fn spec(folder: &Path, disk: Disk) -> VolumeSpec {
     }
 }
 
-fn place() -> Place {
+pub fn place() -> Place {
     Place {
         name: "test.a".to_owned(),
         site: "a".to_owned(),
@@ -77,12 +73,12 @@ fn place() -> Place {
     }
 }
 
-fn start(spec: VolumeSpec) -> Result<Volume> {
+pub fn start(spec: VolumeSpec) -> Result<Volume> {
     Volume::start_with(&program(), spec, &place())
 }
 
 /// Runs a test on a volume in memory.
-fn on_volume(disk: Disk, test: impl FnOnce(&Volume) + Send) {
+pub fn on_volume(disk: Disk, test: impl FnOnce(&Volume) + Send) {
     on_mounts_of_our_own(|folder| {
         let volume = start(spec(folder, disk)).expect("a volume");
         // The looks at what is left must be able to see something.
@@ -109,7 +105,7 @@ pub fn devices() -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(is_ours).collect()
 }
 
-fn no_device_is_left() {
+pub fn no_device_is_left() {
     no_device_is_left_but(&[]);
 }
 
@@ -403,7 +399,7 @@ fn ledger(volume: &Volume, writer: usize) -> PathBuf {
 
 /// Writers count in files of theirs, and make work for the journal; then the power fails. What
 /// each was told is flushed comes back.
-fn load_until_cut(volume: &Volume, length: Duration) -> Vec<u64> {
+pub fn load_until_cut(volume: &Volume, length: Duration) -> Vec<u64> {
     let flushed: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
     thread::scope(|scope| {
         for (writer, flushed) in flushed.iter().enumerate() {
@@ -502,387 +498,4 @@ fn lab_disk_in_a_file_leaves_no_file() {
         assert!(told.contains("images"), "{told}");
         assert_eq!(fs::read_dir(&images).unwrap().count(), 0);
     });
-}
-
-#[test]
-fn lab_disk_that_stalls_goes_on() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        let file = direct(&path);
-        write_block(&file, 1);
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-        volume.stall().unwrap();
-        assert_eq!(volume.condition().unwrap(), Condition::Stalled);
-        assert_eq!(volume.knock(WATCH).unwrap(), Knock::Waits);
-        let write = thread::spawn(move || {
-            write_block(&file, 2);
-            file.sync_data().expect("a flush");
-        });
-        thread::sleep(WATCH); // that it does not end is the test
-        assert!(!write.is_finished());
-        // Who asks from here does not wait with it.
-        assert!(volume.samples(1).is_err() && volume.fill(0).is_err());
-        volume.go_on().unwrap();
-        write.join().expect("a write");
-        assert_eq!(first_byte(&path), 2);
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-    });
-}
-
-#[test]
-fn lab_disk_that_stalls_can_lose_its_power() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        let file = direct(&path);
-        write_block(&file, 1);
-        nix::unistd::syncfs(&file).expect("a sync");
-        volume.stall().unwrap();
-        let write = thread::spawn(move || file.write_all_at(&Block([2; BLOCK_BYTES]).0, 0));
-        assert_eq!(volume.knock(WATCH).unwrap(), Knock::Waits);
-        volume.freeze().unwrap();
-        assert!(matches!(
-            code(write.join().unwrap()),
-            Some(libc::EIO | libc::EROFS)
-        ));
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Failed);
-        volume.cut_power(PowerCut::DropAll).unwrap();
-        assert_eq!(first_byte(&path), 1);
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-    });
-}
-
-/// Whoever waits for a disk cannot even be killed; it ends when the disk goes on.
-#[test]
-fn lab_disk_that_stalls_lets_go_of_the_killed() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        let mut command = Command::new("dd");
-        command
-            .args(["if=/dev/zero", "bs=4096", "oflag=direct", "status=none"])
-            .arg(format!("of={}", path.display()));
-        let mut writer = command.spawn().expect("dd");
-        wait_until("it writes", || {
-            fs::metadata(&path).is_ok_and(|file| file.len() > 0)
-        });
-        volume.stall().unwrap();
-        assert_eq!(volume.knock(WATCH).unwrap(), Knock::Waits);
-        writer.kill().expect("a kill");
-        thread::sleep(WATCH); // that it does not end is the test
-        assert!(writer.try_wait().expect("a status").is_none());
-        volume.go_on().unwrap();
-        writer.wait().expect("an end");
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-    });
-}
-
-#[test]
-fn lab_disk_that_fails_can_be_mended() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        let file = direct(&path);
-        write_block(&file, 1);
-        nix::unistd::syncfs(&file).expect("a sync");
-        write_block(&file, 2);
-        volume.fail().unwrap();
-        assert_eq!(volume.condition().unwrap(), Condition::Fails);
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Failed);
-        let written = file.write_all_at(&Block([3; BLOCK_BYTES]).0, 0);
-        assert!(matches!(code(written), Some(libc::EIO | libc::EROFS)));
-        drop(file);
-        volume.mend().unwrap();
-        // It was no power cut.
-        assert_eq!(first_byte(&path), 2);
-        assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-        assert!(volume.mend().is_err());
-    });
-}
-
-#[test]
-fn lab_disk_that_is_slow_is_seen_to_be() {
-    on_volume(Disk::default(), |volume| {
-        let flush = Duration::from_millis(50);
-        let slow = Disk {
-            flush: Delay::Constant(flush),
-            ..Disk::default()
-        };
-        volume.set(slow).unwrap();
-        assert!(volume.flushes_take(flush).unwrap());
-        volume.set(Disk::default()).unwrap();
-        assert!(!volume.flushes_take(PATIENCE).unwrap());
-    });
-}
-
-#[test]
-fn lab_disk_is_filled_and_freed() {
-    on_volume(Disk::default(), |volume| {
-        let leave = 1 << 20;
-        let before = volume.free_bytes().unwrap();
-        let taken = volume.fill(leave).unwrap();
-        assert!(taken > before / 2, "{taken} of {before}");
-        let left = volume.free_bytes().unwrap();
-        assert!(left <= leave && left >= leave / 2, "{left}");
-        let path = volume.mount_point().join("file");
-        let large = vec![1_u8; 8 << 20];
-        assert_eq!(code(fs::write(&path, &large)), Some(libc::ENOSPC));
-        fs::remove_file(&path).expect("a part of a file");
-        volume.free().unwrap();
-        assert!(volume.free_bytes().unwrap() > before / 2);
-        fs::write(&path, &large).expect("room");
-        volume.free().expect("nothing to do");
-    });
-}
-
-/// Whatever became of it meanwhile, it is what it was.
-#[test]
-fn lab_disk_goes_back_to_its_image() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        let put = |value: u8| {
-            let file = direct(&path);
-            write_block(&file, value);
-            file.sync_all().expect("a flush");
-        };
-        put(1);
-        let more = volume.mount_point().join("more");
-        volume.keep_image().expect("an image");
-        assert_eq!(first_byte(&path), 1);
-        for round in 0..5_u8 {
-            put(9);
-            fs::write(&more, vec![round; 3 << 20]).expect("a file");
-            match round {
-                0 => {}
-                1 => {
-                    volume.cut_power(PowerCut::Random { seed: 7 }).unwrap();
-                }
-                2 => volume.stall().unwrap(),
-                3 => volume.fail().unwrap(),
-                _ => {
-                    volume.freeze().unwrap();
-                    volume.destroy().unwrap();
-                }
-            }
-            let start = Instant::now();
-            let blocks = volume.go_back().expect("the image");
-            let took_ms = start.elapsed().as_millis();
-            let _ = writeln!(io::stderr(), "{blocks} blocks put back in {took_ms} ms");
-            // A small part of the image.
-            assert!((1..4_096).contains(&blocks), "{blocks}");
-            assert_eq!(first_byte(&path), 1);
-            assert!(!more.exists());
-            assert_eq!(volume.knock(PATIENCE).unwrap(), Knock::Done);
-        }
-        // It is checked then.
-        volume.keep_image().expect("a clean file system");
-    });
-}
-
-#[test]
-fn lab_disk_that_is_destroyed_is_replaced() {
-    on_volume(Disk::default(), |volume| {
-        let path = volume.mount_point().join("file");
-        fs::write(&path, "old").expect("a file");
-        volume.keep_image().expect("an image");
-        volume.freeze().unwrap();
-        volume.destroy().unwrap();
-        assert_eq!(volume.condition().unwrap(), Condition::Destroyed);
-        assert!(!path.exists() && volume.knock(WATCH).is_err());
-        assert!(
-            volume.cut_power(PowerCut::KeepAll).is_err(),
-            "nothing is left"
-        );
-        volume.renew().expect("a new disk");
-        assert!(!path.exists());
-        fs::write(&path, "new").expect("a file");
-        volume.cut_power(PowerCut::DropAll).unwrap();
-        volume.go_back().expect("the image");
-        assert_eq!(fs::read_to_string(&path).expect("a file"), "old");
-    });
-}
-
-/// Still in use at its end, a volume goes all the same.
-#[test]
-fn lab_disk_in_use_goes_with_its_handle() {
-    on_mounts_of_our_own(|folder| {
-        let volume = start(spec(folder, Disk::default())).expect("a volume");
-        let file = direct(&volume.mount_point().join("file"));
-        write_block(&file, 1);
-        drop(volume);
-        let written = file.write_all_at(&Block([2; BLOCK_BYTES]).0, 0);
-        assert!(code(written).is_some());
-    });
-}
-
-/// The death of pid 1 under full load, which is as much as a node can write.
-#[test]
-fn lab_disk_goes_with_pid_1() {
-    let _lock = lab_lock();
-    let mut inside = Inside::start("disk::pid_1_with_volumes_under_load");
-    assert_eq!(devices().len(), 2);
-    let start = Instant::now();
-    inside.kill();
-    let took_ms = start.elapsed().as_millis();
-    let _ = writeln!(io::stderr(), "gone with pid 1 after {took_ms} ms");
-}
-
-/// The same at moments of chance, while volumes come, are cut and go. Every other time the volumes
-/// themselves die first, so that whoever waits for one of them is let go.
-#[test]
-fn lab_disk_goes_with_pid_1_at_random_moments() {
-    let _lock = lab_lock();
-    let mut random = ChaCha8Rng::seed_from_u64(SEED);
-    let mut volumes = 0;
-    for number in 0..KILLS {
-        let mut inside = Inside::start("disk::pid_1_with_volumes_that_come_and_go");
-        thread::sleep(Duration::from_millis(random.random_range(0..1_000))); // the test
-        if number % 2 == 1 {
-            volumes += inside.kill_volumes();
-        }
-        inside.kill();
-    }
-    assert!(volumes > 0, "no volume was killed");
-}
-
-/// Another run of this program, as pid 1 of namespaces of its own.
-pub struct Inside {
-    outside: Child,
-    first: Pid,
-    _folder: TempDir,
-}
-
-impl Inside {
-    /// Starts a test there, and waits until it says that it is at work.
-    pub fn start(test: &str) -> Inside {
-        let folder = TempDir::new().expect("a folder");
-        let own = std::env::current_exe().expect("this program");
-        let mut command = Command::new("unshare");
-        command
-            .args(["--pid", "--fork", "--mount", "--mount-proc", "--kill-child"])
-            .arg(own)
-            .args(["--ignored", "--exact", "--nocapture", test])
-            .env(FOLDER, folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0);
-        let mut outside = command.spawn().expect("unshare");
-        let output = BufReader::new(outside.stdout.take().expect("piped"));
-        let mut lines = output.lines().map_while(io::Result::ok);
-        assert!(lines.any(|line| line == AT_WORK), "it never got there");
-        let children = children_of(outside.id() as i32);
-        let [first] = children[..] else {
-            panic!("{children:?}");
-        };
-        Inside {
-            outside,
-            first: Pid::from_raw(first),
-            _folder: folder,
-        }
-    }
-
-    /// How many there were.
-    fn kill_volumes(&self) -> usize {
-        let is_volume = |pid: &i32| {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            words == b"acklab\0volume\0"
-        };
-        let mut volumes = children_of(self.first.as_raw());
-        volumes.retain(is_volume);
-        for pid in &volumes {
-            // It may have ended by itself meanwhile.
-            let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
-        }
-        volumes.len()
-    }
-
-    /// Pid 1 can only be reaped when all in its namespace have ended, whatever they waited for.
-    pub fn kill(&mut self) {
-        kill(self.first, Signal::SIGKILL).expect("a kill");
-        let start = Instant::now();
-        while self.outside.try_wait().expect("a status").is_none() {
-            assert!(start.elapsed() < PATIENCE, "something cannot be killed");
-            thread::sleep(Duration::from_millis(1));
-        }
-        no_device_is_left();
-    }
-}
-
-/// Children of all threads.
-pub fn children_of(pid: i32) -> Vec<i32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
-    let files = tasks.flatten().flatten().map(|task| task.path());
-    let texts = files.filter_map(|path| fs::read_to_string(path.join("children")).ok());
-    let text: String = texts.collect();
-    let pids = text.split_whitespace().map(str::parse);
-    pids.collect::<std::result::Result<_, _>>().expect("pids")
-}
-
-/// What pid 1 says when it is worth killing.
-const AT_WORK: &str = "at work";
-/// Names the folder in which it mounts.
-const FOLDER: &str = "ACKLAB_TEST_FOLDER";
-
-/// Past the test harness, which would hold it back.
-pub fn say_at_work() {
-    let _ = writeln!(io::stdout(), "\n{AT_WORK}");
-}
-
-/// None unless this is a run inside: else it would go on for ever.
-pub fn folder_inside() -> Option<PathBuf> {
-    let is_inside = std::process::id() == 1;
-    is_inside.then(|| PathBuf::from(std::env::var_os(FOLDER).expect(FOLDER)))
-}
-
-#[test]
-#[ignore = "what lab_disk_goes_with_pid_1 kills"]
-fn pid_1_with_volumes_under_load() {
-    let Some(folder) = folder_inside() else {
-        return;
-    };
-    let volumes = ["one", "two"].map(|name| {
-        let mut spec = spec(&folder, Disk::default());
-        spec.mount_point = folder.join(name);
-        start(spec).expect("a volume")
-    });
-    let writers = AtomicU64::new(0);
-    thread::scope(|scope| {
-        for volume in &volumes {
-            for writer in 0..WRITERS {
-                let path = volume.mount_point().join(format!("file-{writer}"));
-                let writers = &writers;
-                scope.spawn(move || write_for_ever(&path, writers));
-            }
-        }
-        let all = (volumes.len() * WRITERS) as u64;
-        wait_until("all write", || writers.load(Ordering::Relaxed) == all);
-        say_at_work();
-    });
-}
-
-pub fn write_for_ever(path: &Path, writers: &AtomicU64) {
-    let file = File::create(path).expect("a file");
-    let data = vec![7; 1 << 20];
-    for count in 0.. {
-        file.write_all_at(&data, count % 8 * (1 << 20))
-            .expect("a write");
-        file.sync_data().expect("a flush");
-        if count == 0 {
-            writers.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-#[test]
-#[ignore = "what lab_disk_goes_with_pid_1_at_random_moments kills"]
-fn pid_1_with_volumes_that_come_and_go() {
-    let Some(folder) = folder_inside() else {
-        return;
-    };
-    say_at_work();
-    loop {
-        // Each step may fail: whoever kills us begins with the volumes.
-        if let Ok(volume) = start(spec(&folder, Disk::default())) {
-            load_until_cut(&volume, Duration::from_millis(100));
-            let _ = volume.cut_power(PowerCut::DropAll);
-        }
-    }
 }

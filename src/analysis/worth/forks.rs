@@ -13,7 +13,7 @@ pub struct Blows(Vec<u64>);
 impl Blows {
     pub fn of(fault: &Fault, trial: &Trial) -> Blows {
         let steps = trial.steps.iter();
-        let blows = steps.filter(|done| deed(fault, done).is_some_and(is_blow));
+        let blows = steps.filter(|done| deed(fault, done).is_some_and(Deed::is_blow));
         let mut blows: Vec<u64> = blows.map(|done| done.begun_us).collect();
         blows.sort_unstable();
         Blows(blows)
@@ -47,33 +47,6 @@ impl Blows {
 
 fn deed(fault: &Fault, done: &Done) -> Option<Deed> {
     fault.steps.get(done.step).map(|step| step.deed)
-}
-
-fn is_blow(deed: Deed) -> bool {
-    match deed {
-        Deed::Kill(_)
-        | Deed::PowerCut(..)
-        | Deed::DestroyDisk(_)
-        | Deed::FailDisk(_)
-        | Deed::Restart(_)
-        | Deed::Rejoin(_)
-        | Deed::BeginRejoin(_)
-        | Deed::Promote(_)
-        | Deed::Bootstrap(_)
-        | Deed::ForceMembers(_) => true,
-        Deed::CutLinks(_)
-        | Deed::LoseOnLinks(..)
-        | Deed::SlowLinks(..)
-        | Deed::HealLinks
-        | Deed::StallDisk(_)
-        | Deed::ResumeDisk(_)
-        | Deed::SlowDisk(..)
-        | Deed::FillDisk(..)
-        | Deed::Pause(_)
-        | Deed::Resume(_)
-        | Deed::BlockAppliers(_)
-        | Deed::FreeAppliers(_) => false,
-    }
 }
 
 /// A span in which there were two sides that may both have taken writes.

@@ -112,19 +112,8 @@ impl Commit<'_> {
             Deed::ForceMembers(_) => self.force(nodes)?,
             // They choose by themselves; who was asked to lead is a member like any other.
             Deed::Promote(_) | Deed::Rejoin(_) | Deed::BeginRejoin(_) => {}
-            Deed::CutLinks(_)
-            | Deed::LoseOnLinks(..)
-            | Deed::SlowLinks(..)
-            | Deed::HealLinks
-            | Deed::StallDisk(_)
-            | Deed::ResumeDisk(_)
-            | Deed::SlowDisk(..)
-            | Deed::FillDisk(..)
-            | Deed::Pause(_)
-            | Deed::Resume(_)
-            | Deed::Restart(_)
-            | Deed::BlockAppliers(_)
-            | Deed::FreeAppliers(_) => {}
+            // A restart gives back what a kill took; the others take nothing from anybody.
+            _ => {}
         }
         self.go_on_without(at)
     }

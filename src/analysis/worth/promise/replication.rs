@@ -102,19 +102,8 @@ impl Commit<'_> {
             }
             Deed::Promote(promotion) => self.promote(at, promotion)?,
             Deed::Bootstrap(_) | Deed::ForceMembers(_) => return Err(Reason::NotBuilt),
-            Deed::Restart(_)
-            | Deed::CutLinks(_)
-            | Deed::LoseOnLinks(..)
-            | Deed::SlowLinks(..)
-            | Deed::HealLinks
-            | Deed::StallDisk(_)
-            | Deed::ResumeDisk(_)
-            | Deed::SlowDisk(..)
-            | Deed::FillDisk(..)
-            | Deed::Pause(_)
-            | Deed::Resume(_)
-            | Deed::BlockAppliers(_)
-            | Deed::FreeAppliers(_) => {}
+            // A restart gives back what a kill took; the others take nothing from anybody.
+            _ => {}
         }
         Ok(())
     }
