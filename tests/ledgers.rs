@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use acklab::error::Result;
-use acklab::load::ledgers::{Clients, ClientsPlan, ReadersPlan};
+use acklab::load::ledgers::{Clients, ClientsPlan, Level, ReadersPlan};
 use acklab::record::history::{Answer, History};
 use acklab::self_test::null_server::{ONE_ROW, greeting};
 use acklab::study::faults::Finding;
@@ -95,7 +95,7 @@ fn start(server: SocketAddr) -> Clients {
         site: "a".into(),
         node: 0,
         target: server,
-        levels: vec![None],
+        levels: vec![Level::Plain],
         every: Duration::from_millis(1),
     };
     let driver = |_: &str| -> Result<Command> {

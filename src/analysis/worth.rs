@@ -7,13 +7,12 @@
 //! - `service`: how long nobody was served; `staleness`: how far readers were behind
 //! - `campaign`: trials of one fault together; `control`: whether a control came to what it must
 //! - `record`: all campaigns of a record, as `modes` has them: with what was foretold (`expected`),
-//!   how fresh reads are (`fresh`) and what they cost (`fresh_reads`), what commits cost (`price`)
+//!   how fresh reads are and what they cost (`fresh_reads`), what commits cost (`price`)
 
 pub mod campaign;
 mod control;
 mod expected;
 mod forks;
-mod fresh;
 mod fresh_reads;
 mod judge;
 mod judged;

@@ -31,5 +31,7 @@ pub(super) use crew::Crew;
 pub use draw::{ACCOUNTS, START_BALANCE};
 pub use handle::Clients;
 pub(super) use plan::Task;
-pub use plan::{ClientsPlan, LOOK_EVERY, RECONNECT_EVERY, ReadersPlan, SESSIONS, SLOTS};
+pub use plan::{
+    ClientsPlan, LOOK_EVERY, Level, RECONNECT_EVERY, ReadersPlan, SESSIONS, SLOTS, Wait,
+};
 pub use sql::{select_balances, select_transfers, tables};

@@ -60,11 +60,14 @@ pub struct Look {
     pub gone: Vec<Token>,
 }
 
-/// All looks at one node, by one session there.
+/// All looks at one node, by one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reader {
     pub node: u8,
-    /// The statement that it ran before its looks, if any: a level of consistency.
+    /// Where it stands, if that is not beside the node that it looks at.
+    #[serde(default)]
+    pub beside: Option<u8>,
+    /// The statement that it ran before its looks, if any: a level of consistency, or a wait.
     pub level: Option<String>,
     /// In order.
     pub looks: Vec<Look>,

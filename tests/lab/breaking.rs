@@ -1,14 +1,21 @@
 //! `break` and `judge`: from words to one record of several labs, and the same said again.
 
-use std::time::Duration;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use acklab::record::store::Record;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, PATIENCE, on_ground};
+use crate::kills::{Victim, kill_at};
+
+/// How often a campaign is killed, if nobody says how often.
+const KILLS: u32 = 3;
 
 /// The campaign of that fault on that row.
 fn worth<'p>(page: &'p Value, fault: &str, label: &str) -> &'p Value {
@@ -105,4 +112,68 @@ fn lab_break_goes_on_where_it_was_killed() {
         let counts: Vec<usize> = counts.map(|one| one.light.trials.len()).collect();
         assert!(counts.iter().all(|trials| *trials <= 4), "{counts:?}");
     });
+}
+
+/// A campaign that has more trials than it will come to.
+fn endless(ground: &Ground, record: &str) -> Child {
+    let words = [
+        "break",
+        "killed",
+        "--server",
+        "mariadb",
+        "--mode",
+        "single",
+        "--trials",
+        "200",
+        "--no-price",
+        "--record",
+        record,
+    ];
+    let mut command = ground.command(&words);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the program")
+}
+
+/// Whoever is killed, and whenever: each trial that was kept before it is whole after it.
+#[test]
+fn lab_break_killed_at_any_moment_keeps_its_trials() {
+    on_ground("break: killed at random moments", |ground| {
+        let others = devices();
+        let begin = Instant::now();
+        let child = endless(ground, "first.acklab");
+        while trials(ground, "first.acklab") < 2 {
+            assert!(begin.elapsed() < PATIENCE * 4, "no trial came to its end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let two_trials = begin.elapsed();
+        kill_at(ground, child, Duration::ZERO, Victim::First);
+        let kills = std::env::var("ACKLAB_KILLS").map(|kills| kills.parse().expect("a number"));
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        let mut kept = 0;
+        for number in 0..kills.unwrap_or(KILLS) {
+            let victim = [Victim::FrontEnd, Victim::Everyone, Victim::First][number as usize % 3];
+            let record = format!("{number}.acklab");
+            let child = endless(ground, &record);
+            std::thread::sleep(two_trials.mul_f64(random.random_range(0.3..1.8)));
+            let before = trials(ground, &record);
+            kill_at(ground, child, Duration::ZERO, victim);
+            no_device_is_left_but(&others);
+            let after = whole_trials(ground, &record);
+            assert!(after >= before, "{victim:?}: {after} of {before} trials");
+            kept += after;
+        }
+        assert!(kept > 0, "never at a trial");
+    });
+}
+
+/// How many of a record can be read in all their parts.
+fn whole_trials(ground: &Ground, record: &str) -> usize {
+    let path = ground.work.join(record);
+    if !path.exists() {
+        return 0;
+    }
+    let record = Record::open(&path).expect("a record");
+    let campaigns = record.campaigns.values().flatten();
+    let whole = campaigns.map(|one| one.unpacked().expect("whole trials").trials.len());
+    whole.sum()
 }

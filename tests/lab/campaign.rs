@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use acklab::record::history::{Answer, Held, Token};
+use acklab::record::history::{Answer, Held, Reader, Token, Transfer};
 use acklab::record::store::Record;
 use acklab::record::trials::{Campaign, Trial};
 
@@ -237,23 +237,62 @@ fn lab_campaign_proxy_takes_a_paused_server_for_down() {
 #[test]
 fn lab_campaign_without_a_fault_finds_nothing() {
     on_ground("campaign: no fault", |ground| {
-        let campaign = broken(ground, ("mariadb", "async"), "no-fault", 3);
-        assert_eq!(campaign.trials.len(), 3);
-        let seeds: BTreeSet<u64> = campaign.trials.iter().map(|trial| trial.seed).collect();
-        assert_eq!(seeds.len(), 3);
-        for trial in &campaign.trials {
-            sound(&campaign, trial);
-            assert_eq!((lost(trial), nodes(&trial.serving)), (0, vec![0]));
-            assert_eq!(
-                (nodes(&trial.others), served(trial)),
-                (vec![1, 2], [0].into())
-            );
-            let is_open = |answer| answer == Answer::Unanswered;
-            let mut all = trial.history.transfers.iter();
-            assert!(!all.any(|it| is_open(it.answer)));
-            let readers = &trial.history.readers;
-            let gone = readers.iter().flat_map(|reader| &reader.looks);
-            assert!(gone.flat_map(|look| &look.gone).next().is_none());
+        // Each has its own words to wait for a source.
+        for (server, trials) in [("mariadb", 3), ("mysql", 1)] {
+            let campaign = broken(ground, (server, "async"), "no-fault", trials);
+            assert_eq!(campaign.trials.len(), trials as usize);
+            let seeds: BTreeSet<u64> = campaign.trials.iter().map(|trial| trial.seed).collect();
+            assert_eq!(seeds.len(), trials as usize);
+            for trial in &campaign.trials {
+                sound(&campaign, trial);
+                check_nothing_found(trial);
+                check_fresh(trial);
+            }
         }
     });
+}
+
+fn check_nothing_found(trial: &Trial) {
+    assert_eq!((lost(trial), nodes(&trial.serving)), (0, vec![0]));
+    assert_eq!(
+        (nodes(&trial.others), served(trial)),
+        (vec![1, 2], [0].into())
+    );
+    let mut all = trial.history.transfers.iter();
+    assert!(!all.any(|it| it.answer == Answer::Unanswered));
+    let readers = &trial.history.readers;
+    let gone = readers.iter().flat_map(|reader| &reader.looks);
+    assert!(gone.flat_map(|look| &look.gone).next().is_none());
+}
+
+/// From beside each replica a reader has it wait for the source, and another looks at the source
+/// itself: both see all that had been acknowledged before.
+fn check_fresh(trial: &Trial) {
+    let is_fresh = |reader: &&Reader| reader.level.is_some() || reader.beside.is_some();
+    let fresh: Vec<&Reader> = trial.history.readers.iter().filter(is_fresh).collect();
+    let mut ways: Vec<(u8, Option<u8>)> = fresh.iter().map(|it| (it.node, it.beside)).collect();
+    ways.sort_unstable();
+    assert_eq!(ways, [(0, Some(1)), (0, Some(2)), (1, None), (2, None)]);
+    let told = trial.history.transfers.iter();
+    let told: Vec<&Transfer> = told
+        .filter(|it| it.answer == Answer::Acknowledged)
+        .collect();
+    for reader in fresh {
+        let well = reader.looks.iter().filter(|look| look.ended_us.is_some());
+        // What came so late that it did not look back so far it never shows: a few at most.
+        let ever: BTreeSet<Token> = well.clone().flat_map(|look| look.new.clone()).collect();
+        let (of, all) = (ever.len(), told.len());
+        assert!(of * 10 > all * 9, "{of} of {all}: {:?}", reader.level);
+        let mut shown: BTreeSet<Token> = BTreeSet::new();
+        let mut checked = 0;
+        for look in well {
+            shown.extend(&look.new);
+            let due = told.iter().filter(|it| it.ended_us < look.begun_us);
+            let mut due = due.filter(|it| ever.contains(&it.token));
+            let is_shown = due.all(|it| shown.contains(&it.token));
+            assert!(is_shown, "{:?}", reader.level);
+            checked += 1;
+        }
+        assert!(checked > 20, "{checked} looks");
+    }
 }

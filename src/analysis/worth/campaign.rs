@@ -25,11 +25,13 @@ pub struct CampaignWorth {
     pub trials: usize,
     /// Of these, with sound evidence.
     pub trials_sound: usize,
+    /// Of these, with nothing in doubt: a fault that did not bite has shown nothing.
+    pub trials_conclusive: usize,
     /// Of these, with something lost.
     pub trials_with_loss: usize,
     /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
-    /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials). Only
-    /// those count of which nothing is in doubt: a fault that did not bite has shown nothing.
+    /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials that are
+    /// conclusive).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_share_max: Option<f64>,
     /// Summed up.
@@ -80,7 +82,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
     let with_loss = sound.iter().filter(|(_, judged)| judged.counts.lost > 0);
     let trials_with_loss = with_loss.count();
     let conclusive = each.iter().filter(|judged| judged.is_conclusive());
-    let loss_share_max = share_max(conclusive.count());
+    let trials_conclusive = conclusive.count();
     let longest = |of: fn(&Judged) -> Option<f64>| {
         let all = sound.iter().filter_map(|(_, judged)| of(judged));
         all.reduce(f64::max)
@@ -97,8 +99,9 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         durability: campaign.durability,
         trials: each.len(),
         trials_sound: sound.len(),
+        trials_conclusive,
         trials_with_loss,
-        loss_share_max: loss_share_max.filter(|_| trials_with_loss == 0),
+        loss_share_max: share_max(trials_conclusive).filter(|_| trials_with_loss == 0),
         counts,
         no_service_s_max: longest(|judged| judged.service.no_service_s),
         trials_without_return: sound.iter().filter(|(_, judged)| gone(judged)).count(),

@@ -1,43 +1,53 @@
 //! What reads cost and how stale they are, over all trials in which nothing is done to the servers.
 //!
-//! Each reader stands beside its node. Where one reads at a level of consistency and another one
-//! plainly, both look at the same node at the same time: what the level adds is the difference of
-//! their times, trial by trial.
+//! Beside each node stands a reader that looks at it plainly. Others stand there too: one that
+//! reads at a level of consistency, one that has the node wait for the writer, one that looks at
+//! the writer itself. What their way adds is the difference of their times and the plain one's,
+//! trial by trial.
 
-use super::fresh::{fresh, name};
+use std::collections::BTreeMap;
+
 use super::judged::Judged;
-use super::modes::{Fresh, FreshReads};
-use super::staleness::ReaderStaleness;
+use super::modes::FreshReads;
+use super::staleness::{ReaderStaleness, Share, StaleShare};
 use crate::analysis::interval::{Noise, Risk, estimate, median};
 
-/// Of each node and level, in that order.
+/// Of each place where a reader stands and each way to look from there, in that order.
 pub fn fresh_reads(each: &[Judged], nodes: &[String]) -> Vec<FreshReads> {
     let sound = each.iter().filter(|judged| judged.is_sound());
     let sound: Vec<&Judged> = sound.collect();
-    let all = fresh(each, nodes).into_iter();
-    all.map(|fresh| with_times(fresh, &sound, nodes)).collect()
+    let mut readers: BTreeMap<Way<'_>, Vec<&ReaderStaleness>> = BTreeMap::new();
+    for reader in sound.iter().flat_map(|judged| &judged.readers) {
+        readers.entry(Way::of(reader)).or_default().push(reader);
+    }
+    let ways = readers.into_iter();
+    ways.map(|(way, readers)| of_way(way, &readers, &sound, nodes))
+        .collect()
 }
 
-fn with_times(fresh: Fresh, sound: &[&Judged], nodes: &[String]) -> FreshReads {
-    let time_us = |judged: &Judged, level: Option<&str>| {
-        look_us(judged, |reader| {
-            reader.level.as_deref() == level && name(nodes, reader.node) == fresh.node
-        })
-    };
-    let level = fresh.level.as_deref();
-    let own = sound.iter().filter_map(|judged| time_us(judged, level));
+fn of_way(
+    way: Way<'_>,
+    readers: &[&ReaderStaleness],
+    sound: &[&Judged],
+    nodes: &[String],
+) -> FreshReads {
+    let time_us = |judged: &Judged, way: Way<'_>| look_us(judged, |it| Way::of(it) == way);
+    let own = sound.iter().filter_map(|judged| time_us(judged, way));
     let own: Vec<f64> = own.collect();
     let added = sound
         .iter()
-        .filter_map(|judged| Some(time_us(judged, level)? - time_us(judged, None)?));
+        .filter_map(|judged| Some(time_us(judged, way)? - time_us(judged, way.plain())?));
     let added: Vec<f64> = added.collect();
+    let added_us = estimate(&added, Noise::Adds, Risk::ONE_LOOK);
     FreshReads {
+        node: name(nodes, way.from),
+        looks_at: way.at.map(|node| name(nodes, node)),
+        level: way.level.map(str::to_owned),
+        looks: readers.iter().map(|reader| reader.looks).sum(),
+        failed: readers.iter().map(|reader| reader.failed).sum(),
         look_us: estimate(&own, Noise::Multiplies, Risk::ONE_LOOK),
-        added_us: level.and_then(|_| estimate(&added, Noise::Adds, Risk::ONE_LOOK)),
-        node: fresh.node,
-        level: fresh.level,
-        looks: fresh.looks,
-        classes: fresh.classes,
+        added_us: added_us.filter(|_| way != way.plain()),
+        classes: classes(readers),
     }
 }
 
@@ -47,6 +57,67 @@ fn look_us(judged: &Judged, is_such: impl Fn(&ReaderStaleness) -> bool) -> Optio
     let times = readers.filter_map(|reader| reader.look_us_p50);
     let times: Vec<f64> = times.map(|us| us as f64).collect();
     median(&times)
+}
+
+/// Each class over all of them.
+fn classes(all: &[&ReaderStaleness]) -> Vec<StaleShare> {
+    let Some(first) = all.first() else {
+        return vec![];
+    };
+    let class = |(place, class): (usize, &StaleShare)| {
+        let of_all = || {
+            all.iter()
+                .filter_map(move |reader| reader.classes.get(place))
+        };
+        let (pairs, stale_pairs) = (
+            of_all().map(|class| class.pairs).sum::<u64>(),
+            of_all().map(|class| class.stale_pairs).sum::<u64>(),
+        );
+        let looks = of_all().map(|class| class.looks).sum();
+        let share = (pairs > 0).then(|| stale_pairs as f64 / pairs as f64);
+        StaleShare {
+            from_ms: class.from_ms,
+            looks,
+            pairs,
+            stale_pairs,
+            share: share.and_then(|share| Share::of(share, looks)),
+        }
+    };
+    first.classes.iter().enumerate().map(class).collect()
+}
+
+/// Where a reader stands, and how it looks from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way<'r> {
+    from: u8,
+    /// The node that it looks at, if that is another.
+    at: Option<u8>,
+    level: Option<&'r str>,
+}
+
+impl<'r> Way<'r> {
+    fn of(reader: &'r ReaderStaleness) -> Way<'r> {
+        Way {
+            from: reader.beside.unwrap_or(reader.node),
+            at: reader.beside.map(|_| reader.node),
+            level: reader.level.as_deref(),
+        }
+    }
+
+    /// The plain look from there.
+    fn plain(self) -> Way<'r> {
+        Way {
+            from: self.from,
+            at: None,
+            level: None,
+        }
+    }
+}
+
+/// A node's name; its number if it has none.
+pub fn name(nodes: &[String], node: u8) -> String {
+    let found = nodes.get(usize::from(node)).cloned();
+    found.unwrap_or_else(|| format!("node {node}"))
 }
 
 #[cfg(test)]
@@ -72,6 +143,51 @@ mod tests {
         let levels: Vec<ReaderStaleness> = judged.readers.iter().map(at_level).collect();
         judged.readers.extend(levels);
         judged
+    }
+
+    #[test]
+    fn readers_of_all_trials_are_taken_together() {
+        let judged = |seed| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            Made::legal(Setting::Promoted, &mut random).judged()
+        };
+        let each: Vec<Judged> = (1..4).map(judged).collect();
+        let nodes = ["a".to_owned()];
+        let found = fresh_reads(&each, &nodes);
+        let names: Vec<&str> = found.iter().map(|fresh| &fresh.node[..]).collect();
+        assert_eq!(names, ["a", "node 1"]);
+        let looks = |judged: &Judged| judged.readers[0].looks;
+        assert_eq!(found[0].looks, each.iter().map(looks).sum::<usize>());
+        let pairs = |judged: &Judged| judged.readers[0].classes[1].pairs;
+        assert_eq!(
+            found[0].classes[1].pairs,
+            each.iter().map(pairs).sum::<u64>()
+        );
+        assert_eq!(found[0].classes[1].stale_pairs, 0, "each look showed all");
+    }
+
+    /// From beside node 1 the writer is looked at: that is held against the plain look from there,
+    /// and no look at the writer from elsewhere is.
+    #[test]
+    fn a_look_at_another_node_is_held_against_one_from_the_same_place() {
+        let mut judged = trial(1_000);
+        let far = ReaderStaleness {
+            node: 0,
+            beside: Some(1),
+            level: None,
+            look_us_p50: Some(2_200),
+            ..judged.readers[0].clone()
+        };
+        judged.readers.push(far);
+        let found = of(&[judged]);
+        let ways: Vec<(&str, Option<&str>, bool)> = (found.iter())
+            .map(|it| (&it.node[..], it.looks_at.as_deref(), it.level.is_some()))
+            .collect();
+        let both = |node| [(node, None, false), (node, None, true)];
+        let far = ("b", Some("a"), false);
+        assert_eq!(ways, [&both("a")[..], &both("b"), &[far]].concat());
+        assert_eq!(found[0].added_us, None);
+        assert_eq!(found[4].added_us.unwrap().median, 2_000.0);
     }
 
     fn of(each: &[Judged]) -> Vec<FreshReads> {

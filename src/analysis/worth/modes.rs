@@ -68,31 +68,24 @@ pub struct CourseStep {
     pub dropped_writes: u64,
 }
 
-/// How fresh reads are at one node, by one reader, over all trials.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Fresh {
-    pub node: String,
-    /// The statement that it ran before its looks, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<String>,
-    pub looks: usize,
-    /// The median of its trials' median time of a look, in µs.
-    pub look_us_p50: Option<f64>,
-    /// By age of what had been acknowledged.
-    pub classes: Vec<StaleShare>,
-}
-
-/// The same, with what a look costs.
+/// How fresh reads are from one place, by one reader, over all trials, and what one costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FreshReads {
+    /// Where it stands.
     pub node: String,
+    /// The node that it looks at, if that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks_at: Option<String>,
     /// The statement that it ran before its looks, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
+    /// Looks that ended well, of which all other figures are, and others.
     pub looks: usize,
+    pub failed: usize,
     /// The median time of a look, in µs, with its interval over trials.
     pub look_us: Option<Estimate>,
-    /// Of a level: what that is more than a plain look at the same node, paired by trial.
+    /// What it is more than a plain look at the node where it stands, paired by trial; absent of
+    /// that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added_us: Option<Estimate>,
     /// By age of what had been acknowledged.

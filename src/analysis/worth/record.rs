@@ -2,8 +2,7 @@
 
 use super::campaign::{CampaignWorth, summarise, under_controls};
 use super::expected::{Foretold, foretold};
-use super::fresh::name;
-use super::fresh_reads::fresh_reads;
+use super::fresh_reads::{fresh_reads, name};
 use super::modes::{Course, CourseStep, ModeWorth};
 use super::price::price;
 use super::promised::PromiseTerms;

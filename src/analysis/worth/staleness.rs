@@ -17,6 +17,9 @@ pub const AGES_MS: [u64; 4] = [0, 1, 10, 100];
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReaderStaleness {
     pub node: u8,
+    /// Where it stood, if not beside that node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<u8>,
     /// The statement that it ran before its looks, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
@@ -121,6 +124,7 @@ fn of_reader(reader: &Reader, told: &[Told]) -> ReaderStaleness {
     times.sort_unstable();
     ReaderStaleness {
         node: reader.node,
+        beside: reader.beside,
         level: reader.level.clone(),
         looks: looks.len(),
         failed: reader.looks.len() - looks.len(),
@@ -222,8 +226,8 @@ mod tests {
         };
         Reader {
             node: 1,
-            level: None,
             looks: looks.iter().map(look).collect(),
+            ..Reader::default()
         }
     }
 

@@ -13,7 +13,7 @@ use super::client::Client;
 use super::connection::{Connection, Heard, Lost, Terms};
 use super::memory::Memory;
 use super::note::Note;
-use super::plan::{ClientsPlan, ReadersPlan, Role, Task, sessions, us};
+use super::plan::{ClientsPlan, Level, ReadersPlan, Role, Task, sessions, us};
 use super::reader::{Reader, Times};
 use super::talk::{Next, Talk};
 use crate::error::{Result, Tried, breakdown};
@@ -50,10 +50,26 @@ pub struct Crew {
 /// One session. It outlives its connections.
 struct Session {
     talk: Box<dyn Talk>,
-    connection: Option<Connection>,
+    /// One to each server that it speaks to. All of them are lost together.
+    lines: Vec<Line>,
+    /// Index of the one that it connects by, or has asked something last.
+    at: usize,
     state: State,
     /// When it last began to connect.
     tried_us: u64,
+}
+
+/// A connection, and where to.
+struct Line {
+    target: SocketAddr,
+    connection: Connection,
+}
+
+/// Which line of which session, as epoll tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct At {
+    session: usize,
+    line: usize,
 }
 
 /// What a session waits for, and until when.
@@ -161,7 +177,7 @@ impl Crew {
                 WATCHED => is_watched = true,
                 // What is due is done at the next turn.
                 TIMER => {}
-                index => self.advance(index as usize),
+                data => self.advance(At::of(data)),
             }
         }
         self.events = events;
@@ -205,41 +221,47 @@ impl Crew {
     fn connect(&mut self, index: usize, now_us: u64) {
         let session = &mut self.sessions[index];
         session.tried_us = now_us;
-        match open(&self.epoll, session.talk.target(), index) {
+        let (target, line) = (session.talk.target(), session.lines.len());
+        let at = At {
+            session: index,
+            line,
+        };
+        match open(&self.epoll, target, at) {
             Ok(connection) => {
-                session.connection = Some(connection);
+                session.lines.push(Line { target, connection });
+                session.at = line;
                 session.state = State::Waiting(now_us.saturating_add(self.timeout_us));
             }
             Err(error) => self.lost(index, &error.to_string()),
         }
     }
 
-    /// Does all that a session's socket allows.
-    fn advance(&mut self, index: usize) {
+    /// Does all that a socket of a session allows.
+    fn advance(&mut self, at: At) {
         loop {
-            let session = &mut self.sessions[index];
-            let Some(connection) = &mut session.connection else {
+            let session = &mut self.sessions[at.session];
+            let Some(line) = session.lines.get_mut(at.line) else {
                 return;
             };
             let talk = &mut session.talk;
             let mut row = |row: &[u8]| talk.row(row);
-            let heard = connection.hear(&self.terms, &mut self.buffer, &mut row);
+            let heard = (line.connection).hear(&self.terms, &mut self.buffer, &mut row);
             let next = match heard {
                 Ok(None) => return,
-                Ok(Some(heard)) => self.told(index, heard),
+                Ok(Some(heard)) => self.told(at, heard),
                 Err(lost) => Err(lost),
             };
             match next {
-                Ok(next) => self.obey(index, next),
-                Err(lost) => return self.lost(index, &lost.0),
+                Ok(next) => self.obey(at.session, next),
+                Err(lost) => return self.lost(at.session, &lost.0),
             }
         }
     }
 
-    fn told(&mut self, index: usize, heard: Heard) -> std::result::Result<Next, Lost> {
+    fn told(&mut self, at: At, heard: Heard) -> std::result::Result<Next, Lost> {
         let now_us = self.memory.now_us();
-        let session = &mut self.sessions[index];
-        let is_asked = matches!(session.state, State::Waiting(_));
+        let session = &mut self.sessions[at.session];
+        let is_asked = matches!(session.state, State::Waiting(_)) && session.at == at.line;
         match heard {
             Heard::Ready => Ok(session.talk.ready(now_us)),
             Heard::Well if is_asked => Ok(session.talk.well(now_us)),
@@ -259,8 +281,11 @@ impl Crew {
         let session = &mut self.sessions[index];
         match next {
             Next::Ask(sql) => match session.ask(&sql) {
-                Ok(()) => session.state = State::Waiting(now_us.saturating_add(self.timeout_us)),
-                Err(lost) => self.lost(index, &lost.0),
+                Some(Ok(())) => {
+                    session.state = State::Waiting(now_us.saturating_add(self.timeout_us));
+                }
+                Some(Err(lost)) => self.lost(index, &lost.0),
+                None => self.connect(index, now_us),
             },
             Next::Rest(until_us) if self.stops_by_us.is_none() => {
                 session.state = State::Resting(until_us);
@@ -274,7 +299,7 @@ impl Crew {
         let now_us = self.memory.now_us();
         let session = &mut self.sessions[index];
         session.talk.lost(now_us);
-        session.connection = None;
+        session.lines.clear();
         note(&self.memory, reason.to_owned());
         self.leave(index);
     }
@@ -290,11 +315,25 @@ impl Crew {
     }
 }
 
+impl At {
+    fn data(self) -> u64 {
+        ((self.line as u64) << 32) | self.session as u64
+    }
+
+    fn of(data: u64) -> At {
+        At {
+            session: data as u32 as usize,
+            line: (data >> 32) as usize,
+        }
+    }
+}
+
 impl Session {
     fn new(talk: Box<dyn Talk>) -> Self {
         Session {
             talk,
-            connection: None,
+            lines: Vec::new(),
+            at: 0,
             state: State::Away(0),
             tried_us: 0,
         }
@@ -307,16 +346,17 @@ impl Session {
         }
     }
 
-    fn ask(&mut self, sql: &str) -> std::result::Result<(), Lost> {
-        match &mut self.connection {
-            Some(connection) => connection.ask(sql),
-            None => Err(Lost("there is no connection".to_owned())),
-        }
+    /// Asks where it wants to; `None` if it has no connection there.
+    fn ask(&mut self, sql: &str) -> Option<std::result::Result<(), Lost>> {
+        let target = self.talk.target();
+        let mut lines = self.lines.iter();
+        self.at = lines.position(|line| line.target == target)?;
+        Some(self.lines[self.at].connection.ask(sql))
     }
 
     fn hang_up(&mut self) {
-        if let Some(mut connection) = self.connection.take() {
-            connection.quit();
+        for mut line in self.lines.drain(..) {
+            line.connection.quit();
         }
     }
 
@@ -336,7 +376,7 @@ fn clients(plan: &ClientsPlan, memory: &Arc<Memory>) -> Vec<Box<dyn Talk>> {
 }
 
 fn readers(plans: &[ReadersPlan], rest_us: u64, memory: &Arc<Memory>) -> Vec<Box<dyn Talk>> {
-    let reader = |(number, (plan, level)): (u32, (&ReadersPlan, Option<&str>))| {
+    let reader = |(number, (plan, level)): (u32, (&ReadersPlan, &Level))| {
         let times = Times {
             every_us: us(plan.every),
             rest_us,
@@ -361,11 +401,11 @@ fn terms(plan: &ClientsPlan) -> Result<Terms> {
     })
 }
 
-fn open(epoll: &Epoll, target: SocketAddr, index: usize) -> io::Result<Connection> {
+fn open(epoll: &Epoll, target: SocketAddr, at: At) -> io::Result<Connection> {
     let flags =
         EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
     let connection = Connection::open(target)?;
-    let watched = epoll.add(&connection, EpollEvent::new(flags, index as u64));
+    let watched = epoll.add(&connection, EpollEvent::new(flags, at.data()));
     watched.map_err(io::Error::from)?;
     Ok(connection)
 }

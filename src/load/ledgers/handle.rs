@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::draw::{ACCOUNTS, START_BALANCE};
 use super::memory::Memory;
 use super::note::Note;
-use super::plan::{ClientsPlan, ReadersPlan, Role, Task, sessions};
+use super::plan::{ClientsPlan, Level, ReadersPlan, Role, Task, sessions};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::child::{Child, Manner, hand_on};
 use crate::lab::link::realtime::now_ns;
@@ -240,10 +240,17 @@ impl Desk {
 
 /// What the readers of a driver saw.
 fn readers_of(memory: &Memory, plans: &[ReadersPlan]) -> Vec<Reader> {
-    let reader = |(plan, level): (&ReadersPlan, Option<&str>)| Reader {
-        node: plan.node,
-        level: level.map(str::to_owned),
-        looks: Vec::new(),
+    let reader = |(plan, level): (&ReadersPlan, &Level)| {
+        let (node, beside) = match level {
+            Level::Elsewhere { node, .. } => (*node, Some(plan.node)),
+            _ => (plan.node, None),
+        };
+        Reader {
+            node,
+            beside,
+            level: level.statement().map(str::to_owned),
+            looks: Vec::new(),
+        }
     };
     let mut readers: Vec<Reader> = sessions(plans).map(reader).collect();
     for note in notes(memory) {
@@ -295,7 +302,11 @@ mod tests {
     }
 
     fn readers(site: &str, node: u8, levels: usize) -> ReadersPlan {
-        let levels = (0..levels).map(|level| (level > 0).then(|| format!("level {level}")));
+        let level = |number| match number {
+            0 => Level::Plain,
+            _ => Level::Told(format!("level {number}")),
+        };
+        let levels = (0..levels).map(level);
         ReadersPlan {
             site: site.into(),
             node,

@@ -63,10 +63,49 @@ pub struct ReadersPlan {
     pub site: String,
     pub node: u8,
     pub target: SocketAddr,
-    /// One session each: the statement that it runs once it is connected, if any.
-    pub levels: Vec<Option<String>>,
+    /// One session each.
+    pub levels: Vec<Level>,
     /// From the beginning of one look to that of the next, if that is over by then.
     pub every: Duration,
+}
+
+/// How up to date what a reader sees is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// As its node is.
+    Plain,
+    /// As its node does it for a session that was told so once, by this statement.
+    Told(String),
+    /// Before each look it asks the writer how far that is, and has its node wait until it is there
+    /// too.
+    Awaited(Wait),
+    /// It looks at that node instead, the writer.
+    Elsewhere { node: u8, target: SocketAddr },
+}
+
+/// How a node is had to wait for another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The writer.
+    pub at: SocketAddr,
+    /// Answered by it with all transactions that it has executed.
+    pub executed: String,
+    /// Said to the node, with these in the place of `{gtids}`.
+    pub wait: String,
+    /// What is answered if they came.
+    pub good: String,
+}
+
+impl Level {
+    /// The statement that makes it so.
+    pub fn statement(&self) -> Option<&str> {
+        match self {
+            Level::Told(statement) => Some(statement),
+            Level::Awaited(wait) => Some(&wait.wait),
+            Level::Plain | Level::Elsewhere { .. } => None,
+        }
+    }
 }
 
 /// What a driver is to be.
@@ -114,10 +153,10 @@ impl ClientsPlan {
 }
 
 /// Every session of readers, in the order of their numbers, with its level.
-pub fn sessions(plans: &[ReadersPlan]) -> impl Iterator<Item = (&ReadersPlan, Option<&str>)> {
+pub fn sessions(plans: &[ReadersPlan]) -> impl Iterator<Item = (&ReadersPlan, &Level)> {
     plans.iter().flat_map(|plan| {
         let levels = plan.levels.iter();
-        levels.map(move |level| (plan, level.as_deref()))
+        levels.map(move |level| (plan, level))
     })
 }
 
@@ -197,7 +236,7 @@ pub mod tests {
             site: "b".into(),
             node: 1,
             target: SocketAddr::from(([198, 18, 0, 1], 3306)),
-            levels: vec![None, Some("SET SESSION wsrep_sync_wait = 1".into())],
+            levels: vec![Level::Plain, Level::Told("SET SESSION x = 1".into())],
             every: LOOK_EVERY,
         };
         let task = Task {
@@ -211,7 +250,9 @@ pub mod tests {
         let Role::Readers(plans) = &task.role else {
             panic!("no readers");
         };
-        let levels: Vec<bool> = sessions(plans).map(|(_, level)| level.is_some()).collect();
+        let levels: Vec<bool> = (sessions(plans))
+            .map(|(_, level)| level.statement().is_some())
+            .collect();
         assert_eq!(levels, [false, true, false, true]);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::note::Note;
+use super::plan::Level;
 use super::seen::Seen;
 use super::sql;
 use super::talk::{Next, Talk};
@@ -16,8 +17,7 @@ pub struct Reader {
     /// Its number in its driver.
     number: u32,
     target: SocketAddr,
-    /// What it runs before its looks.
-    level: Option<String>,
+    level: Level,
     times: Times,
     memory: Arc<Memory>,
     seen: Seen,
@@ -26,6 +26,8 @@ pub struct Reader {
     /// whether all of that could be.
     begun_us: u64,
     after: u64,
+    /// What was answered to all but the look itself, if that can be read.
+    answer: Option<String>,
     rows: Vec<(u64, Token)>,
     is_readable: bool,
 }
@@ -43,36 +45,73 @@ pub struct Times {
 enum Phase {
     Idle,
     Preparing,
+    /// How far the writer is.
+    Asking,
+    /// Until its node is there.
+    Waiting,
     Looking,
 }
 
 impl Reader {
     /// The reader of that number at a server, with its level.
     pub fn new(
-        (number, target, level): (u32, SocketAddr, Option<&str>),
+        (number, target, level): (u32, SocketAddr, &Level),
         times: Times,
         memory: Arc<Memory>,
     ) -> Self {
         Reader {
             number,
             target,
-            level: level.map(str::to_owned),
+            level: level.clone(),
             times,
             memory,
             seen: Seen::default(),
             phase: Phase::Idle,
             begun_us: 0,
             after: 0,
+            answer: None,
             rows: Vec::new(),
             is_readable: true,
         }
     }
 
+    /// Begins a look.
     fn look(&mut self, now_us: u64) -> Next {
+        self.begun_us = now_us;
+        match &self.level {
+            Level::Awaited(wait) => {
+                self.phase = Phase::Asking;
+                self.answer = None;
+                Next::Ask(wait.executed.clone())
+            }
+            _ => self.select(),
+        }
+    }
+
+    /// The writer has told how far it is.
+    fn wait(&mut self, now_us: u64) -> Next {
+        match (&self.level, self.answer.take()) {
+            (Level::Awaited(wait), Some(gtids)) => {
+                self.phase = Phase::Waiting;
+                Next::Ask(wait.wait.replace("{gtids}", &gtids))
+            }
+            // To wait for nothing would pass for a look that is up to date.
+            _ => self.missed(now_us),
+        }
+    }
+
+    /// Its node is there, or was waited for long enough.
+    fn waited(&mut self, now_us: u64) -> Next {
+        match &self.level {
+            Level::Awaited(wait) if self.answer.as_ref() != Some(&wait.good) => self.missed(now_us),
+            _ => self.select(),
+        }
+    }
+
+    fn select(&mut self) -> Next {
         self.after = self.seen.next_after();
         self.rows.clear();
         self.is_readable = true;
-        self.begun_us = now_us;
         self.phase = Phase::Looking;
         Next::Ask(sql::select_after(self.after))
     }
@@ -115,16 +154,21 @@ impl Reader {
 
 impl Talk for Reader {
     fn target(&self) -> SocketAddr {
-        self.target
+        match &self.level {
+            Level::Awaited(wait) if self.phase == Phase::Asking => wait.at,
+            Level::Elsewhere { target, .. } => *target,
+            _ => self.target,
+        }
     }
 
+    /// What it takes to connect is no part of a look.
     fn ready(&mut self, now_us: u64) -> Next {
         match &self.level {
-            Some(level) => {
+            Level::Told(statement) => {
                 self.phase = Phase::Preparing;
-                Next::Ask(level.clone())
+                Next::Ask(statement.clone())
             }
-            None => self.look(now_us),
+            _ => self.look(now_us),
         }
     }
 
@@ -133,20 +177,23 @@ impl Talk for Reader {
             (Phase::Looking, Some(row)) => self.rows.push(row),
             (Phase::Looking, None) => self.is_readable = false,
             // A level may answer what it likes.
-            _ => {}
+            (Phase::Idle | Phase::Preparing, _) => {}
+            (Phase::Asking | Phase::Waiting, _) => self.answer = text(row),
         }
     }
 
     fn well(&mut self, now_us: u64) -> Next {
         match self.phase {
             Phase::Idle | Phase::Preparing => self.look(now_us),
+            Phase::Asking => self.wait(now_us),
+            Phase::Waiting => self.waited(now_us),
             Phase::Looking => self.looked(now_us),
         }
     }
 
     fn failed(&mut self, _number: u16, now_us: u64) -> Next {
         match self.phase {
-            Phase::Looking => self.missed(now_us),
+            Phase::Asking | Phase::Waiting | Phase::Looking => self.missed(now_us),
             Phase::Idle | Phase::Preparing => {
                 self.phase = Phase::Idle;
                 Next::Leave
@@ -159,7 +206,7 @@ impl Talk for Reader {
     }
 
     fn lost(&mut self, now_us: u64) {
-        if self.phase == Phase::Looking {
+        if matches!(self.phase, Phase::Asking | Phase::Waiting | Phase::Looking) {
             self.missed(now_us);
         }
         self.phase = Phase::Idle;
@@ -173,6 +220,12 @@ impl Talk for Reader {
     }
 }
 
+/// The one value of a row, on one line.
+fn text(row: &[u8]) -> Option<String> {
+    let [value] = fields::<1>(row)?;
+    Some(String::from_utf8_lossy(value).replace('\n', ""))
+}
+
 /// A row of [`sql::select_after`].
 fn keyed(row: &[u8]) -> Option<(u64, Token)> {
     let [id, token] = fields::<2>(row)?.map(|field| std::str::from_utf8(field).ok());
@@ -181,6 +234,7 @@ fn keyed(row: &[u8]) -> Option<(u64, Token)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Wait;
     use super::*;
     use crate::lab::link::realtime::now_ns;
 
@@ -189,7 +243,7 @@ mod tests {
         rest_us: 50_000,
     };
 
-    fn reader(level: Option<&str>) -> (Reader, Arc<Memory>) {
+    fn reader(level: &Level) -> (Reader, Arc<Memory>) {
         let memory = Arc::new(Memory::create(0, 1 << 16, now_ns()).unwrap().1);
         let target = SocketAddr::from(([198, 18, 0, 1], 3306));
         let reader = Reader::new((4, target, level), TIMES, Arc::clone(&memory));
@@ -230,7 +284,7 @@ mod tests {
 
     #[test]
     fn looks_tell_what_is_new_and_what_is_gone() {
-        let (mut reader, memory) = reader(None);
+        let (mut reader, memory) = reader(&Level::Plain);
         assert_eq!(reader.ready(10), Next::Ask(ALL.into()));
         reader.row(&row(1, u64::MAX));
         reader.row(&row(2, 7));
@@ -253,7 +307,7 @@ mod tests {
     #[test]
     fn a_level_is_set_once_for_each_connection() {
         let level = "SET SESSION wsrep_sync_wait = 1";
-        let (mut reader, memory) = reader(Some(level));
+        let (mut reader, memory) = reader(&Level::Told(level.into()));
         assert_eq!(reader.ready(1), Next::Ask(level.into()));
         // Whatever it answers is no row of the table.
         reader.row(b"\x01x");
@@ -269,8 +323,59 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_waited_for_from_the_beginning_of_a_look() {
+        let writer = SocketAddr::from(([198, 18, 0, 2], 3306));
+        let level = Level::Awaited(Wait {
+            at: writer,
+            executed: "SELECT how far".into(),
+            wait: "SELECT wait('{gtids}')".into(),
+            good: "0".into(),
+        });
+        let (mut reader, memory) = reader(&level);
+        let own = reader.target();
+        // It has logged in at its node, then at the writer, where it asks anew.
+        let asked = Next::Ask("SELECT how far".into());
+        assert_eq!((reader.ready(5), reader.target()), (asked, writer));
+        let asked = Next::Ask("SELECT how far".into());
+        assert_eq!((reader.ready(10), reader.target()), (asked, writer));
+        reader.row(b"\x08x:1-9,\ny");
+        let waits = Next::Ask("SELECT wait('x:1-9,y')".into());
+        assert_eq!((reader.well(300), reader.target()), (waits, own));
+        reader.row(b"\x010");
+        assert_eq!(reader.well(600), Next::Ask(ALL.into()));
+        reader.row(&row(1, 7));
+        assert_eq!(reader.well(900), Next::Rest(1_010));
+        // It is not there in time.
+        reader.rested(1_010);
+        reader.row(b"\x01z");
+        reader.well(1_100);
+        reader.row(b"\x011");
+        assert_eq!(reader.well(1_200), Next::Rest(51_200));
+        // How far the writer is cannot be read: it is NULL.
+        reader.rested(51_200);
+        reader.row(b"\xfb");
+        assert_eq!(reader.well(51_300), Next::Rest(101_300));
+        // The writer is lost.
+        reader.rested(101_300);
+        reader.lost(102_000);
+        assert_eq!(reader.target(), own);
+        let looks = looks(&memory);
+        assert_eq!(looks[0], seen((10, 900), &[7], &[]));
+        let failed: Vec<bool> = looks.iter().map(|look| look.ended_us.is_none()).collect();
+        assert_eq!(failed, [false, true, true, true]);
+    }
+
+    #[test]
+    fn the_writer_may_be_looked_at_from_elsewhere() {
+        let target = SocketAddr::from(([198, 18, 0, 2], 3306));
+        let (mut reader, _memory) = reader(&Level::Elsewhere { node: 0, target });
+        assert_eq!(reader.target(), target);
+        assert_eq!(reader.ready(1), Next::Ask(ALL.into()));
+    }
+
+    #[test]
     fn what_failed_saw_nothing() {
-        let (mut reader, memory) = reader(None);
+        let (mut reader, memory) = reader(&Level::Plain);
         reader.ready(1);
         reader.row(&row(1, 5));
         assert_eq!(reader.failed(1047, 2), Next::Rest(50_002));

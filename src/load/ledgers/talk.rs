@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This statement; then its answer.
+    /// This statement, where it is to be connected to now; then its answer. If it is not connected
+    /// there yet, it is first, and says then what it asks.
     Ask(String),
     /// Nothing until that time.
     Rest(u64),
@@ -18,7 +19,7 @@ pub enum Next {
 
 /// One who speaks to servers. Times are µs since the clients' start.
 pub trait Talk {
-    /// Where it is to be connected to.
+    /// Where it is to be connected to now.
     fn target(&self) -> SocketAddr;
 
     /// It has logged in.

@@ -12,7 +12,7 @@ use super::crew::Crew;
 use super::memory::Memory;
 use super::note::Note;
 use super::plan::tests::example;
-use super::plan::{ClientsPlan, ReadersPlan, Role};
+use super::plan::{ClientsPlan, Level, ReadersPlan, Role, Wait};
 use crate::lab::link::realtime::now_ns;
 use crate::record::history::{Answer, Look, Transfer};
 use crate::study::faults::Finding;
@@ -257,7 +257,7 @@ fn readers_see_what_comes_and_what_goes() {
         site: "a".into(),
         node: 0,
         target: server.address,
-        levels: vec![None, Some("SET SESSION wsrep_sync_wait = 1".into())],
+        levels: vec![Level::Plain, Level::Told("SET SESSION x = 1".into())],
         every: Duration::from_millis(1),
     };
     let plan = plan(&[server.address], Finding::Staying);
@@ -313,7 +313,7 @@ fn a_reader_that_loses_its_server_goes_on_with_what_it_knew() {
         site: "a".into(),
         node: 0,
         target: server.address,
-        levels: vec![None],
+        levels: vec![Level::Plain],
         every: Duration::ZERO,
     };
     let plan = plan(&[server.address], Finding::Staying);
@@ -336,6 +336,53 @@ fn a_reader_that_loses_its_server_goes_on_with_what_it_knew() {
         .collect();
     assert_eq!(failed, [false, false, true, false, false]);
     assert_eq!(server.logins(), 2);
+}
+
+/// A reader that has its node wait for the writer speaks to both, in one session.
+#[test]
+fn a_reader_speaks_to_two_servers() {
+    let table: Table = Arc::default();
+    table.lock().unwrap().insert(1, 10);
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = Arc::clone(&asked);
+    let shown = Arc::clone(&table);
+    let node = Toy::start(move |sql| match sql.starts_with("SELECT wait") {
+        true => {
+            told.lock().unwrap().push(sql.to_owned());
+            Reply::Rows(vec![vec!["0".into()]])
+        }
+        false => {
+            let table = shown.lock().unwrap();
+            let row = |(id, token): (&u64, &u64)| vec![id.to_string(), format!("{token:016x}")];
+            Reply::Rows(table.iter().map(row).collect())
+        }
+    });
+    let answers = AtomicU64::new(0);
+    let writer = Toy::start(move |_| match answers.fetch_add(1, Ordering::SeqCst) {
+        2 => Reply::HangUp,
+        number => Reply::Rows(vec![vec![format!("x:{number}")]]),
+    });
+    let wait = Wait {
+        at: writer.address,
+        executed: "SELECT how far".into(),
+        wait: "SELECT wait('{gtids}')".into(),
+        good: "0".into(),
+    };
+    let readers = ReadersPlan {
+        site: "b".into(),
+        node: 1,
+        target: node.address,
+        levels: vec![Level::Awaited(wait)],
+        every: Duration::ZERO,
+    };
+    let plan = plan(&[writer.address, node.address], Finding::Staying);
+    let (mut crew, _memory) = crew(&plan, &Role::Readers(vec![readers]));
+    turn_until(&mut crew, || asked.lock().unwrap().len() >= 4);
+    let asked = asked.lock().unwrap();
+    let expected = [0, 1, 3, 4].map(|number| format!("SELECT wait('x:{number}')"));
+    assert_eq!(asked[..4], expected);
+    // Both connections are lost together.
+    assert_eq!((node.logins(), writer.logins()), (2, 2));
 }
 
 #[test]

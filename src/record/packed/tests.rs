@@ -63,6 +63,7 @@ fn trial(count: u64) -> Trial {
     };
     let reader = Reader {
         node: 1,
+        beside: Some(0),
         level: Some("SET SESSION x = 1".to_owned()),
         looks: transfers.iter().map(look).collect(),
     };

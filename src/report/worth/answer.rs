@@ -24,7 +24,8 @@ pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
         (count > 0).then(|| format!("{} ({count} of {all}): {}", verdict.word(), names(&ours)))
     };
     let verdicts = VERDICTS.into_iter().filter_map(of_verdict);
-    verdicts.chain(controls(worth)).collect()
+    let controls = (!worth.is_empty()).then(|| controls(worth));
+    verdicts.chain(controls).collect()
 }
 
 /// `mysql async (writer-dies, 3 of 5 trials), mysql group (member-dies) and 4 more`
@@ -47,18 +48,18 @@ fn names(all: &[&ModeWorth]) -> String {
 }
 
 /// Whether the check was awake.
-fn controls(worth: &[ModeWorth]) -> Option<String> {
+fn controls(worth: &[ModeWorth]) -> String {
     let controls: Vec<&ModeWorth> = worth.iter().filter(|one| one.is_control).collect();
     let has_fired = |one: &&&ModeWorth| one.worth.control.as_ref().is_some_and(Came::has_fired);
     let silent = controls.iter().filter(|one| !has_fired(one));
     let silent: Vec<&str> = silent.map(|one| &one.worth.fault[..]).collect();
     match (controls.len(), silent.is_empty()) {
-        (0, _) => None,
-        (all, true) => Some(format!("All {all} controls fired: the check was awake.")),
-        (_, false) => Some(format!(
+        (0, _) => "No control ran: nothing shows that a loss would have been seen.".to_owned(),
+        (all, true) => format!("All {all} controls fired: the check was awake."),
+        (_, false) => format!(
             "Silent controls: {}. Nothing is decided.",
             silent.join(", ")
-        )),
+        ),
     }
 }
 
@@ -80,6 +81,15 @@ mod tests {
         ];
         assert_eq!(lines(&summarise(&example()).worth), expected);
         assert!(lines(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_no_control_watched_over_is_told() {
+        let mut worth = summarise(&example()).worth;
+        worth.retain(|one| !one.is_control);
+        let told = lines(&worth);
+        let last = told.last().expect("a line");
+        assert!(last.starts_with("No control ran"), "{last}");
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn seconds(s: f64) -> String {
     format!("{s:.3} s")
 }
 
-/// `lost in 0 of 20 trials: in less than 14 % of such faults`
+/// `lost in 0 of 20 trials: below 14 % of such faults take anything …`
 fn bound(worth: &CampaignWorth) -> Option<String> {
     let (lossy, sound) = (worth.trials_with_loss, worth.trials_sound);
     if sound == 0 {
@@ -146,8 +146,12 @@ fn bound(worth: &CampaignWorth) -> Option<String> {
     }
     let told = format!("lost in {lossy} of {}", count(sound as u64, "trial"));
     let bound = worth.loss_share_max.map(|share| {
+        let of = match worth.trials_conclusive {
+            all if all == sound => String::new(),
+            some => format!(", {some} of them with nothing in doubt"),
+        };
         format!(
-            ": below {} of such faults take anything (95 %, Clopper and Pearson 1934)",
+            "{of}: below {} of such faults take anything (95 %, Clopper and Pearson 1934)",
             percent(share)
         )
     });

@@ -34,16 +34,21 @@ pub fn blocks(worth: &[ModeWorth]) -> Vec<Block> {
     ]
 }
 
+/// `b`, `b, looks at a`, `b, BEFORE`
+fn way(fresh: &FreshReads) -> String {
+    match (&fresh.looks_at, &fresh.level) {
+        (Some(other), _) => format!("{}, looks at {other}", fresh.node),
+        (None, Some(level)) => format!("{}, {}", fresh.node, short(level)),
+        (None, None) => fresh.node.clone(),
+    }
+}
+
 fn row(one: &ModeWorth, fresh: &FreshReads) -> Vec<Entry> {
-    let reader = match &fresh.level {
-        Some(level) => format!("{}, {}", fresh.node, short(level)),
-        None => fresh.node.clone(),
-    };
     let time = |us: Option<Estimate>| brief(us.map(Value::from), Unit::Time);
     let is_shown = fresh.added_us.and_then(|added| added.excludes(0.0));
     let mut row = vec![
         one.label[..].into(),
-        reader.into(),
+        way(fresh).into(),
         time(fresh.look_us),
         time(fresh.added_us).marked(is_shown == Some(false), Mark::NoDifference),
     ];
@@ -52,8 +57,12 @@ fn row(one: &ModeWorth, fresh: &FreshReads) -> Vec<Entry> {
     row
 }
 
-/// Of a statement that sets a level what it is set to: all of it stands in a note.
+/// Of a statement that sets a level what it is set to, of a wait its name: all of it stands in a
+/// note.
 fn short(level: &str) -> &str {
+    if let Some((name, _)) = (level.strip_prefix("SELECT ")).and_then(|it| it.split_once('(')) {
+        return name;
+    }
     let value = level.rsplit('=').next().unwrap_or(level);
     value.trim_matches(|c: char| c == ' ' || c == '\'' || c == '"')
 }
@@ -79,7 +88,8 @@ fn title(class: usize) -> String {
 
 fn notes(worth: &[ModeWorth]) -> Vec<String> {
     let mut notes = vec![
-        "a look takes: the median, by a reader that stands beside its node; ± over trials"
+        "a look takes: the median, by a reader that stands beside its node, until it has all rows; \
+         ± over trials"
             .to_owned(),
         "stale %: reads that did not show a commit, of those begun so long after it had been \
          acknowledged; ± as for so many reads (Wilson 1927)"
@@ -87,8 +97,8 @@ fn notes(worth: &[ModeWorth]) -> Vec<String> {
     ];
     let fresh = || worth.iter().flat_map(|one| &one.fresh);
     if fresh().any(|it| it.added_us.is_some()) {
-        let added = "adds to a plain one: at the same node at the same time, paired by trial; ~: \
-                     no difference shown";
+        let added = "adds to a plain one: from the same place at the same time, paired by trial; \
+                     ~: no difference shown";
         notes.insert(1, added.to_owned());
     }
     let levels = fresh().filter_map(|it| it.level.as_deref());
@@ -97,6 +107,18 @@ fn notes(worth: &[ModeWorth]) -> Vec<String> {
         .iter()
         .map(|(level, short)| format!("{short}: {level}"));
     notes.extend(told);
+    if fresh().any(|it| it.looks_at.is_some()) {
+        notes.push("looks at …: from beside another node, over the link between them".to_owned());
+    }
+    let failed = |one: &ModeWorth| {
+        let of = |it: &FreshReads| {
+            let (failed, all) = (it.failed, it.failed + it.looks);
+            let told = format!("{}, {}: {failed} of {all} looks", one.label, way(it));
+            (failed > 0).then(|| format!("{told} did not come to their end: in no figure"))
+        };
+        one.fresh.iter().filter_map(of).collect::<Vec<String>>()
+    };
+    notes.extend(worth.iter().flat_map(failed));
     notes
 }
 
@@ -110,6 +132,8 @@ mod tests {
         assert_eq!(short(group), "BEFORE");
         assert_eq!(short("SET SESSION wsrep_sync_wait = 1"), "1");
         assert_eq!(short("SELECT 1"), "SELECT 1");
+        let wait = "SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', 2)";
+        assert_eq!(short(wait), "WAIT_FOR_EXECUTED_GTID_SET");
     }
 
     #[test]

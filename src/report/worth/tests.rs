@@ -118,6 +118,13 @@ fn a_fresh_read_tells_what_it_adds_beside_how_stale_a_plain_one_is() {
         added_us: Some(added),
         ..fresh[0].clone()
     });
+    fresh.push(FreshReads {
+        node: "b".to_owned(),
+        looks_at: Some("a".to_owned()),
+        looks: 17,
+        failed: 3,
+        ..fresh[0].clone()
+    });
     let text = render(&summary, Format::Text);
     assert!(
         text.lines().all(|line| line.chars().count() <= page::WIDTH),
@@ -128,7 +135,10 @@ fn a_fresh_read_tells_what_it_adds_beside_how_stale_a_plain_one_is() {
         "Fresh reads: what they cost",
         "a, BEFORE 1.40 ±0.20 ms 1.20 ±0.20 ms",
         "BEFORE: SET SESSION group_replication_consistency = 'BEFORE'",
-        "adds to a plain one: at the same node at the same time",
+        "adds to a plain one: from the same place at the same time",
+        "b, looks at a 200 ±0.00 µs",
+        "looks at …: from beside another node",
+        "mysql async, b, looks at a: 3 of 20 looks did not come to their end",
         "stale %: reads that did not show a commit",
         "200 ±0.00 µs",
     ] {

@@ -14,7 +14,7 @@ use crate::error::{Result, breakdown};
 use crate::lab::front::Front;
 use crate::lab::health::Responder;
 use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
-use crate::load::ledgers::{Clients, ClientsPlan, RECONNECT_EVERY, ReadersPlan, SLOTS};
+use crate::load::ledgers::{Clients, ClientsPlan, Level, RECONNECT_EVERY, ReadersPlan, SLOTS};
 use crate::record::history::{History, Look, Transfer};
 use crate::study::faults::{Fault, Finding};
 
@@ -165,14 +165,16 @@ fn plan(
 
 /// Where nothing is done, fresh looks are taken beside plain ones: what they cost is seen there.
 fn readers(subject: &Subject<'_>, fault: &Fault) -> Vec<ReadersPlan> {
-    let fresh = subject.fresh_look().filter(|_| fault.steps.is_empty());
-    let levels: Vec<Option<String>> = [None].into_iter().chain(fresh.map(Some)).collect();
+    let fresh = |node: u8| match fault.steps.is_empty() {
+        true => subject.fresh_levels(usize::from(node), fault.client_timeout),
+        false => vec![],
+    };
     let nodes = (0u8..).zip(subject.sites()).zip(subject.addresses());
     let plan = |((node, site), target)| ReadersPlan {
         site,
         node,
         target,
-        levels: levels.clone(),
+        levels: [Level::Plain].into_iter().chain(fresh(node)).collect(),
         every: LOOK_EVERY,
     };
     nodes.map(plan).collect()

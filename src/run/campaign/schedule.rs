@@ -6,11 +6,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::Result;
-use crate::study::faults::{Fault, When};
+use crate::study::faults::{Fault, Reach, When};
 
 /// Between two questions to servers while one of their events is waited for. What clients note is
 /// looked at more often: it lies in memory.
 const ASK_EVERY_US: u64 = 20_000;
+/// So long a step waits for what it is to befall: so many acknowledged commits, and one that is on
+/// its way.
+const REACH_LIMIT: Duration = Duration::from_secs(5);
 
 /// The seeds of a fault's trials in a mode. Each fault draws from a stream of its own, whatever
 /// else is injected.
@@ -153,6 +156,26 @@ pub fn wait_until<V: View>(
         view.pass()?;
     }
     Ok(true)
+}
+
+/// Waits for what the step of that number is to befall. Whether that was there is the judge's to
+/// say.
+///
+/// # Errors
+/// Those of the view.
+pub fn wait_for_reach(view: &mut impl View, reach: &[Reach], at: usize) -> Result<()> {
+    let told = reach.iter().filter_map(|reach| match *reach {
+        Reach::AcknowledgedBefore(step, least) if step == at => Some(least),
+        _ => None,
+    });
+    if let Some(least) = told.max() {
+        wait_until(view, REACH_LIMIT, |view| view.acknowledged() >= least)?;
+    }
+    // What is on its way passes: it is looked for last.
+    if reach.contains(&Reach::InFlight(at)) {
+        wait_until(view, REACH_LIMIT, |view| view.in_flight() > 0)?;
+    }
+    Ok(())
 }
 
 /// A span in µs.
@@ -361,5 +384,22 @@ mod tests {
         assert_eq!(script.now_us, 5_000);
         let mut script = Script::default();
         assert!(!wait_until(&mut script, 3 * MS, is_busy).unwrap());
+    }
+
+    #[test]
+    fn a_step_waits_for_what_it_is_to_befall() {
+        let reach = [Reach::AcknowledgedBefore(1, 3), Reach::InFlight(0)];
+        let waited = |at| {
+            let mut script = Script {
+                acknowledged_us: vec![1_000, 2_000, 30_000],
+                ..Script::default()
+            };
+            wait_for_reach(&mut script, &reach, at).unwrap();
+            script.now_us
+        };
+        assert_eq!([waited(0), waited(1), waited(2)], [5_000, 30_000, 0]);
+        let mut never = Script::default();
+        wait_for_reach(&mut never, &reach, 1).unwrap();
+        assert!(never.now_us > us(REACH_LIMIT), "the judge will say so");
     }
 }

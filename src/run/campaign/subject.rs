@@ -1,6 +1,7 @@
 //! The servers of one mode as campaigns find them.
 
 use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 use super::wires::Places;
 use crate::error::{Result, Tried, breakdown};
@@ -10,7 +11,7 @@ use crate::lab::mode::CATCH_UP_LIMIT;
 use crate::lab::netns::Place;
 use crate::lab::node::{Node, PORT};
 use crate::lab::servers::datadir::DATABASE;
-use crate::load::ledgers;
+use crate::load::ledgers::{self, Level, Wait};
 use crate::run::rig::Rig;
 use crate::study::fault::Durability;
 use crate::study::mode::Family;
@@ -98,16 +99,42 @@ impl<'a> Subject<'a> {
         nodes.map(address).collect()
     }
 
-    /// What a reader says to its server so that each of its looks is up to date, where a session
-    /// can be told so once.
-    pub fn fresh_look(&self) -> Option<String> {
-        let word = match self.spec.mode.family() {
-            Family::Group => "fresh_in_group",
-            Family::Galera => "fresh_in_galera",
-            _ => return None,
+    /// How looks at a node are made up to date: by what this mode's servers have for it, and by
+    /// looking at the first writer instead. `patience` is how long an answer is waited for.
+    pub fn fresh_levels(&self, node: usize, patience: Duration) -> Vec<Level> {
+        let told = |word| {
+            let word = self.lab_seen().program.dialect().optional(word)?;
+            Some(Level::Told(word.to_owned()))
         };
+        let own = match self.spec.mode.family() {
+            Family::Group => told("fresh_in_group"),
+            Family::Galera => told("fresh_in_galera"),
+            Family::Replication if node > 0 => self.wait_for_writer(patience),
+            _ => None,
+        };
+        // Beside a copy of a volume no server runs that this would be held against.
+        let elsewhere = (node > 0 && !self.has_copies()).then(|| Level::Elsewhere {
+            node: 0,
+            target: self.addresses()[0],
+        });
+        own.into_iter().chain(elsewhere).collect()
+    }
+
+    /// A replica's own wait for transactions of its source; `None` where it has none that ends as
+    /// soon as they are there.
+    fn wait_for_writer(&self, patience: Duration) -> Option<Level> {
         let dialect = self.lab_seen().program.dialect();
-        dialect.optional(word).map(str::to_owned)
+        // It answers before the reader gives it up.
+        let seconds = (patience / 2).as_secs_f64().to_string();
+        let waits = dialect.word("wait_gtids").contains("{seconds}");
+        waits.then(|| {
+            Level::Awaited(Wait {
+                at: self.addresses()[0],
+                executed: dialect.word("executed_gtids").to_owned(),
+                wait: dialect.fill("wait_gtids", &[("seconds", &seconds)]),
+                good: dialect.word("wait_gtids_good").to_owned(),
+            })
+        })
     }
 
     /// All places of the lab: its nodes, clients and fronts.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::deeds;
 use super::read_back::read_back;
-use super::schedule::{Drawn, Mark, View, wait_for, wait_until};
+use super::schedule::{Drawn, Mark, View, wait_for, wait_for_reach, wait_until};
 use super::stage::{Stage, byte};
 use super::subject::Subject;
 use crate::error::{Breakdown, Error, Result, breakdown};
@@ -12,12 +12,10 @@ use crate::lab::node::Node;
 use crate::lab::recovery;
 use crate::record::trials::{Done, Trial};
 use crate::run::target::unix_ms;
-use crate::study::faults::{Deed, Fault, Reach, Step, When};
+use crate::study::faults::{Deed, Fault, Step, When};
 
 /// A first commit takes no longer.
 const FIRST_LIMIT: Duration = Duration::from_secs(60);
-/// So long a commit is waited for that is on its way, where a step is to befall one.
-const IN_FLIGHT_LIMIT: Duration = Duration::from_secs(5);
 
 /// Injects a fault into a lab that has been made ready. What the lab could not do, or an event that
 /// never came, leaves the trial undecided, with what was done and seen until then.
@@ -65,10 +63,7 @@ fn play(
             trial.undecided = Some(never(at, step));
             return Ok(());
         }
-        if fault.reach.contains(&Reach::InFlight(at)) {
-            // Whether there was one is the judge's to say.
-            wait_until(stage, IN_FLIGHT_LIMIT, |stage| stage.in_flight() > 0)?;
-        }
+        wait_for_reach(stage, &fault.reach, at)?;
         let (done, armed) = carry_out(stage, at, step.deed)?;
         trial.steps.push(done);
         mark = armed;

@@ -403,8 +403,8 @@ fn readers(setting: Setting, there: &[Transfer]) -> Vec<Reader> {
         };
         Reader {
             node: *node,
-            level: None,
             looks: (1..25).map(look).collect(),
+            ..Reader::default()
         }
     };
     nodes.iter().map(reader).collect()
