@@ -13,7 +13,7 @@ use acklab::error::Result;
 use acklab::load::ledgers::{Clients, ClientsPlan, Level, ReadersPlan};
 use acklab::record::history::{Answer, History};
 use acklab::self_test::null_server::{ONE_ROW, greeting};
-use acklab::study::faults::Finding;
+use acklab::study::faults::{Finding, Writing};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -79,6 +79,7 @@ fn start(server: SocketAddr) -> Clients {
         site: "a".into(),
         nodes: vec![server],
         first_writer: 0,
+        writing: Writing::InPlace,
         finding: Finding::Staying,
         proxy: None,
         user: "u".into(),

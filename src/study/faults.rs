@@ -32,6 +32,9 @@ pub struct Fault {
     /// Where they stand.
     #[serde(default)]
     pub clients_at: ClientsAt,
+    /// How they change balances.
+    #[serde(default)]
+    pub writing: Writing,
     /// From a client's last word until it takes its connection for dead.
     pub client_timeout: Duration,
     /// How long clients go on after the last step, so that the rate after it can be seen.
@@ -233,6 +236,22 @@ pub enum ClientsAt {
     FirstSite,
     /// Half of them there, half in the site of the last node.
     BothSides,
+    /// As many at each node, which they write to and stay with.
+    EveryNode,
+}
+
+/// How a client moves an amount from one balance to another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writing {
+    /// One statement adds it where the balances stand.
+    #[default]
+    InPlace,
+    /// It reads both, and writes back what they come to. What another has written since is
+    /// overwritten, unless the server refuses.
+    ReadFirst,
+    /// The same, and it locks what it reads (`SELECT ... FOR UPDATE`).
+    ReadForUpdate,
 }
 
 /// What must have been seen of a fault.

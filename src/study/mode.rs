@@ -95,6 +95,9 @@ pub enum WhenShort {
     Block,
     /// It goes on alone, and the record says from when to when.
     Degrade,
+    /// After its timeout requests fail, until there are enough again: as DRBD's `on-no-quorum
+    /// io-error`.
+    Error,
 }
 
 impl WhenShort {
@@ -103,6 +106,7 @@ impl WhenShort {
         match self {
             WhenShort::Block => "block",
             WhenShort::Degrade => "degrade",
+            WhenShort::Error => "error",
         }
     }
 }

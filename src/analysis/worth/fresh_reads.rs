@@ -3,25 +3,27 @@
 //! Beside each node stands a reader that looks at it plainly. Others stand there too: one that
 //! reads at a level of consistency, one that has the node wait for the writer, one that looks at
 //! the writer itself. What their way adds is the difference of their times and the plain one's,
-//! trial by trial.
+//! trial by trial. Nodes that stand equally far from the first writer are taken together.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::judged::Judged;
 use super::modes::FreshReads;
 use super::staleness::{ReaderStaleness, Share, StaleShare};
 use crate::analysis::interval::{Noise, Risk, estimate, median};
 
-/// Of each place where a reader stands and each way to look from there, in that order.
-pub fn fresh_reads(each: &[Judged], nodes: &[String]) -> Vec<FreshReads> {
+/// Of each place where readers stand and each way to look from there, in that order.
+pub fn fresh_reads(each: &[Judged], places: &Places<'_>) -> Vec<FreshReads> {
     let sound = each.iter().filter(|judged| judged.is_sound());
     let sound: Vec<&Judged> = sound.collect();
     let mut readers: BTreeMap<Way<'_>, Vec<&ReaderStaleness>> = BTreeMap::new();
     for reader in sound.iter().flat_map(|judged| &judged.readers) {
-        readers.entry(Way::of(reader)).or_default().push(reader);
+        let way = Way::of(reader, places);
+        readers.entry(way).or_default().push(reader);
     }
     let ways = readers.into_iter();
-    ways.map(|(way, readers)| of_way(way, &readers, &sound, nodes))
+    ways.map(|(way, readers)| of_way(way, &readers, &sound, places))
         .collect()
 }
 
@@ -29,9 +31,9 @@ fn of_way(
     way: Way<'_>,
     readers: &[&ReaderStaleness],
     sound: &[&Judged],
-    nodes: &[String],
+    places: &Places<'_>,
 ) -> FreshReads {
-    let time_us = |judged: &Judged, way: Way<'_>| look_us(judged, |it| Way::of(it) == way);
+    let time_us = |judged: &Judged, way: Way<'_>| look_us(judged, |it| Way::of(it, places) == way);
     let own = sound.iter().filter_map(|judged| time_us(judged, way));
     let own: Vec<f64> = own.collect();
     let added = sound
@@ -40,8 +42,8 @@ fn of_way(
     let added: Vec<f64> = added.collect();
     let added_us = estimate(&added, Noise::Adds, Risk::ONE_LOOK);
     FreshReads {
-        node: name(nodes, way.from),
-        looks_at: way.at.map(|node| name(nodes, node)),
+        node: places.name(way.from),
+        looks_at: way.at.map(|node| name(places.nodes, node)),
         level: way.level.map(str::to_owned),
         looks: readers.iter().map(|reader| reader.looks).sum(),
         failed: readers.iter().map(|reader| reader.failed).sum(),
@@ -86,9 +88,38 @@ fn classes(all: &[&ReaderStaleness]) -> Vec<StaleShare> {
     first.classes.iter().enumerate().map(class).collect()
 }
 
+/// Names of nodes, and how far each is from the first, where clients write.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'n> {
+    pub nodes: &'n [String],
+    /// Round-trip times, in the same order.
+    pub far: &'n [Duration],
+}
+
+impl Places<'_> {
+    /// The first of the nodes that stand as far away; the first writer stands alone.
+    fn of(&self, node: u8) -> u8 {
+        let far = self.far.get(usize::from(node));
+        let alike = (1..node).find(|other| self.far.get(usize::from(*other)) == far);
+        alike.filter(|_| far.is_some()).unwrap_or(node)
+    }
+
+    /// `b, c`
+    fn name(&self, place: u8) -> String {
+        let all = (0..self.nodes.len()).filter_map(|node| u8::try_from(node).ok());
+        let alike = all.filter(|node| self.of(*node) == place);
+        let names: Vec<String> = alike.map(|node| name(self.nodes, node)).collect();
+        match names.is_empty() {
+            true => name(self.nodes, place),
+            false => names.join(", "),
+        }
+    }
+}
+
 /// Where a reader stands, and how it looks from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Way<'r> {
+    /// The first node of its place.
     from: u8,
     /// The node that it looks at, if that is another.
     at: Option<u8>,
@@ -96,9 +127,9 @@ struct Way<'r> {
 }
 
 impl<'r> Way<'r> {
-    fn of(reader: &'r ReaderStaleness) -> Way<'r> {
+    fn of(reader: &'r ReaderStaleness, places: &Places<'_>) -> Way<'r> {
         Way {
-            from: reader.beside.unwrap_or(reader.node),
+            from: places.of(reader.beside.unwrap_or(reader.node)),
             at: reader.beside.map(|_| reader.node),
             level: reader.level.as_deref(),
         }
@@ -153,7 +184,11 @@ mod tests {
         };
         let each: Vec<Judged> = (1..4).map(judged).collect();
         let nodes = ["a".to_owned()];
-        let found = fresh_reads(&each, &nodes);
+        let places = Places {
+            nodes: &nodes,
+            far: &[],
+        };
+        let found = fresh_reads(&each, &places);
         let names: Vec<&str> = found.iter().map(|fresh| &fresh.node[..]).collect();
         assert_eq!(names, ["a", "node 1"]);
         let looks = |judged: &Judged| judged.readers[0].looks;
@@ -191,7 +226,37 @@ mod tests {
     }
 
     fn of(each: &[Judged]) -> Vec<FreshReads> {
-        fresh_reads(each, &["a".to_owned(), "b".to_owned()])
+        let places = Places {
+            nodes: &["a".to_owned(), "b".to_owned()],
+            far: &[Duration::ZERO, Duration::from_millis(2)],
+        };
+        fresh_reads(each, &places)
+    }
+
+    #[test]
+    fn nodes_that_stand_equally_far_are_taken_together() {
+        let [near, far] = [2, 30].map(Duration::from_millis);
+        let nodes = ["a", "b", "c", "d", "a2"].map(str::to_owned);
+        let places = Places {
+            nodes: &nodes,
+            far: &[Duration::ZERO, near, far, near, Duration::ZERO],
+        };
+        assert_eq!([0, 1, 2, 3, 4, 9].map(|node| places.of(node)), [0, 1, 2, 1, 4, 9]);
+        assert_eq!([0, 1, 2].map(|place| places.name(place)), ["a", "b, d", "c"]);
+        let mut judged = trial(1_000);
+        let other = |reader: &ReaderStaleness| ReaderStaleness {
+            node: 3,
+            look_us_p50: reader.look_us_p50.map(|us| us + 100),
+            ..reader.clone()
+        };
+        let of_second = judged.readers.iter().filter(|reader| reader.node == 1);
+        let more: Vec<ReaderStaleness> = of_second.map(other).collect();
+        judged.readers.extend(more);
+        let found = fresh_reads(&[judged], &places);
+        let names: Vec<&str> = found.iter().map(|it| &it.node[..]).collect();
+        assert_eq!(names, ["a", "a", "b, d", "b, d"]);
+        assert_eq!(found[2].looks, 2 * found[0].looks);
+        assert!((found[2].look_us.unwrap().median - 250.0).abs() < 1e-6);
     }
 
     #[test]

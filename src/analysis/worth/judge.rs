@@ -44,11 +44,10 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
         ..
     } = judged;
     let has = |weight: Weight| doubts.iter().any(|doubt| doubt.weight() == weight);
-    let broken_rows = counts.broken_rows();
     let forbidden = counts.forbidden() + usize::from(has_refused);
-    let forbidden = forbidden + if promise.is_whole { broken_rows } else { 0 };
+    let forbidden = forbidden + forbidden_rows(counts, promise);
     let broken = counts.lost_promised + counts.phantom_promised;
-    let harm = counts.lost + counts.phantom_reads + broken_rows;
+    let harm = counts.lost + counts.phantom_reads + counts.broken_rows();
     let found = [
         (has(Weight::Evidence), Verdict::Undecided),
         (forbidden > 0, Verdict::Broken),
@@ -59,6 +58,15 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
     ];
     let first = found.into_iter().find(|(is_so, _)| *is_so);
     first.map_or_else(|| unharmed(counts, promise), |(_, verdict)| verdict)
+}
+
+/// Rows and balances that are nobody's right.
+fn forbidden_rows(counts: &Counts, promise: &Promise) -> usize {
+    match (promise.is_whole, promise.covers_balances) {
+        (false, _) => 0,
+        (true, true) => counts.broken_rows(),
+        (true, false) => counts.broken_rows() - counts.unbalanced,
+    }
 }
 
 fn unharmed(counts: &Counts, promise: &Promise) -> Verdict {

@@ -28,7 +28,7 @@ use super::promised::{Exempt, Promise, PromiseTerms, Reason};
 use crate::record::history::Answer;
 use crate::record::trials::Trial;
 use crate::study::Mode;
-use crate::study::faults::{Deed, Fault};
+use crate::study::faults::{Deed, Fault, Writing};
 use crate::study::mode::Family;
 
 /// What becomes of the commits that a node acknowledged after so many steps.
@@ -46,6 +46,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
     let walk = Walk::of(terms, fault, trial);
     let all = told(&walk, trial);
     let is_whole = is_whole(&walk);
+    let covers_balances = fault.writing != Writing::ReadFirst;
     let first_era = all.first().map(|told| told.era);
     let mut at_first = all.iter().filter(|told| Some(told.era) == first_era);
     let lost = at_first.find_map(|told| told.fate.lost());
@@ -54,6 +55,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
     let (Some(first), None) = (kept.first(), lost.or(short)) else {
         return Promise {
             is_whole,
+            covers_balances,
             ..Promise::none(lost.or(short).unwrap_or(Reason::Unclear))
         };
     };
@@ -67,6 +69,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         covers_reads: kept.iter().all(|kept| kept.covers_reads),
         unheeded: unheeded(&walk),
         is_whole,
+        covers_balances,
         hangs_on_alone: kept.iter().any(|kept| kept.hangs_on_alone),
     }
 }

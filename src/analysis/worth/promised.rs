@@ -136,8 +136,12 @@ pub struct Promise {
     #[serde(skip)]
     pub unheeded: Vec<Exempt>,
     /// No node came back short of what others take for granted that it has. Rows twice, torn ones
-    /// and balances that do not fit are nobody's right then.
+    /// and balances that do not fit are nobody's right then,
     pub is_whole: bool,
+    /// but balances that clients read without a lock and wrote back: that others have written
+    /// meanwhile may be overwritten. InnoDB does so at REPEATABLE READ ("Consistent Nonlocking
+    /// Reads" in the MySQL Reference Manual).
+    pub covers_balances: bool,
     /// It hangs on whether a source or a head went on alone, and when.
     pub hangs_on_alone: bool,
 }
@@ -163,6 +167,7 @@ impl Promise {
             covers_reads: false,
             unheeded: vec![],
             is_whole: true,
+            covers_balances: true,
             hangs_on_alone: false,
         }
     }

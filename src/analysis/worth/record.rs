@@ -1,8 +1,10 @@
 //! From a record to what its modes' commits were worth.
 
+use std::time::Duration;
+
 use super::campaign::{CampaignWorth, summarise, under_controls};
 use super::expected::{Foretold, foretold};
-use super::fresh_reads::{fresh_reads, name};
+use super::fresh_reads::{Places, fresh_reads, name};
 use super::modes::{Course, CourseStep, ModeWorth};
 use super::price::price;
 use super::promised::PromiseTerms;
@@ -92,9 +94,16 @@ fn of_mode(
     let spec = &study.modes[told.mode];
     let mut sweeps = study.sweeps.iter();
     let sweep = sweeps.find(|sweep| sweep.has_mode(&spec.label));
-    let distances = sweep.and_then(|sweep| sweep.distances.first());
-    let distances = distances.map_or_else(String::new, |at| at.label.clone());
+    let at = sweep.and_then(|sweep| sweep.distances.first());
+    let distances = at.map_or_else(String::new, |at| at.label.clone());
     let nodes = names(header, spec);
+    let sites = nodes::sites_of(&study.sites, spec.nodes);
+    let far = |site: &String| at.and_then(|at| at.rtt(&sites[0], site));
+    let far: Vec<Duration> = sites.iter().map(|site| far(site).unwrap_or_default()).collect();
+    let places = Places {
+        nodes: &nodes,
+        far: &far,
+    };
     ModeWorth {
         label: spec.label.clone(),
         server: spec.server.clone(),
@@ -105,7 +114,7 @@ fn of_mode(
         courses: told.courses,
         foretold: told.foretold,
         fresh: match told.fault.steps.is_empty() {
-            true => fresh_reads(&worth.each, &nodes),
+            true => fresh_reads(&worth.each, &places),
             false => vec![],
         },
         price: price(&spec.label, &distances, measured, Risk::of(study)),

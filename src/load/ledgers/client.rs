@@ -1,5 +1,6 @@
 //! A client: one transfer after the other, each sent once.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::sql;
 use super::talk::{Next, Talk};
 use crate::load::wire::rows::fields;
 use crate::record::history::{Answer, UNKNOWN_NODE};
-use crate::study::faults::Finding;
+use crate::study::faults::{Finding, Writing};
 
 /// Errors in answer to COMMIT that say that the transaction was rolled back, and why that is sure:
 /// "InnoDB Error Handling" and "Server Error Message Reference" in the MySQL Reference Manual, and
@@ -57,8 +58,11 @@ pub struct Client {
     node: Option<u8>,
     phase: Phase,
     drawn: Drawn,
+    writing: Writing,
     /// The one value that it was answered.
     told: Option<Vec<u8>>,
+    /// Balances that it was answered, by account.
+    read: BTreeMap<u16, i64>,
     is_stopping: bool,
 }
 
@@ -76,6 +80,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statement {
     Begin,
+    Read,
     Update,
     Insert,
     Commit,
@@ -95,7 +100,9 @@ impl Client {
             node: None,
             phase: Phase::Idle,
             drawn: Drawn::default(),
+            writing: plan.writing,
             told: None,
+            read: BTreeMap::new(),
             is_stopping: false,
         }
     }
@@ -121,7 +128,14 @@ impl Client {
     /// What follows a statement that ended well.
     fn moved(&mut self, slot: Slot, statement: Statement, now_us: u64) -> Next {
         match statement {
-            Statement::Begin => self.send(slot, Statement::Update, sql::update(&self.drawn)),
+            Statement::Begin => self.change(slot),
+            Statement::Read => match self.were() {
+                Some(were) => {
+                    self.send(slot, Statement::Update, sql::write_back(&self.drawn, were))
+                }
+                // Without an account nothing can be moved.
+                None => self.refused(slot, statement, (0, now_us)),
+            },
             Statement::Update => self.send(slot, Statement::Insert, sql::insert(&self.drawn)),
             Statement::Insert => {
                 self.memory.commit(slot, now_us);
@@ -132,6 +146,26 @@ impl Client {
                 self.begin(now_us)
             }
         }
+    }
+
+    /// Begins to change both balances.
+    fn change(&mut self, slot: Slot) -> Next {
+        let read = |is_locking| sql::select_both(&self.drawn, is_locking);
+        let (statement, sql) = match self.writing {
+            Writing::InPlace => (Statement::Update, sql::update(&self.drawn)),
+            Writing::ReadFirst => (Statement::Read, read(false)),
+            Writing::ReadForUpdate => (Statement::Read, read(true)),
+        };
+        self.read.clear();
+        self.send(slot, statement, sql)
+    }
+
+    /// The balances that it has read.
+    fn were(&self) -> Option<sql::Balances> {
+        Some(sql::Balances {
+            from: *self.read.get(&self.drawn.from)?,
+            to: *self.read.get(&self.drawn.to)?,
+        })
     }
 
     fn refused(&mut self, slot: Slot, statement: Statement, (number, now_us): (u16, u64)) -> Next {
@@ -184,7 +218,10 @@ impl Talk for Client {
     }
 
     fn row(&mut self, row: &[u8]) {
-        self.told = fields::<1>(row).map(|[value]| value.to_vec());
+        match self.phase {
+            Phase::Moving(..) => self.read.extend(balance(row)),
+            _ => self.told = fields::<1>(row).map(|[value]| value.to_vec()),
+        }
     }
 
     fn well(&mut self, now_us: u64) -> Next {
@@ -229,6 +266,12 @@ impl Talk for Client {
     fn is_at_work(&self) -> bool {
         matches!(self.phase, Phase::Moving(..))
     }
+}
+
+/// A row of [`sql::select_both`].
+fn balance(row: &[u8]) -> Option<(u16, i64)> {
+    let [account, balance] = fields::<2>(row)?.map(|field| std::str::from_utf8(field).ok());
+    Some((account?.parse().ok()?, balance?.parse().ok()?))
 }
 
 /// What an error in answer to COMMIT tells.
@@ -310,6 +353,49 @@ mod tests {
         assert_eq!(told, (Answer::Acknowledged, 14));
         assert_eq!((memory.newest(), memory.in_flight()), (Some((14, 0)), 0));
         assert_ne!(transfers[1].token, token);
+    }
+
+    #[test]
+    fn what_is_read_first_is_written_back_with_the_amount() {
+        for (writing, lock) in [
+            (Writing::ReadFirst, false),
+            (Writing::ReadForUpdate, true),
+        ] {
+            let (mut client, memory) = client(&ClientsPlan {
+                finding: Finding::Staying,
+                writing,
+                ..example(1)
+            });
+            client.ready(1);
+            let Next::Ask(select) = client.well(2) else {
+                panic!("nothing is read");
+            };
+            assert_eq!(select.ends_with(" FOR UPDATE"), lock, "{select}");
+            let transfer = one(&memory);
+            for account in [transfer.from, transfer.to] {
+                let account = account.to_string();
+                let row: [&[u8]; 4] =
+                    [&[account.len() as u8], account.as_bytes(), b"\x04", b"1000"];
+                client.row(&row.concat());
+            }
+            let Next::Ask(update) = client.well(3) else {
+                panic!("nothing is written");
+            };
+            let expected = format!(
+                "UPDATE accounts SET balance = CASE id WHEN {} THEN {} ELSE {} END",
+                transfer.from,
+                1_000 - transfer.amount,
+                1_000 + transfer.amount
+            );
+            assert!(update.starts_with(&expected), "{update}");
+            assert_eq!(first_word(&client.well(4)), "INSERT");
+            // What was read for one transfer is none of the next's.
+            let mut now_us = 4;
+            until(&mut client, "SELECT", &mut now_us);
+            assert_eq!(client.well(99), Next::Ask("ROLLBACK".into()));
+            let last = memory.transfers(100);
+            assert_eq!(last.last().map(|it| it.answer), Some(Answer::Refused));
+        }
     }
 
     #[test]

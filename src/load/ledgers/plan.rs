@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, breakdown};
 use crate::lab::endpoint::Secret;
 use crate::record::history::UNKNOWN_NODE;
-use crate::study::faults::Finding;
+use crate::study::faults::{Finding, Writing};
 
 /// Clients: enough for commits to go in groups.
 pub const SESSIONS: u32 = 8;
@@ -34,6 +34,7 @@ pub struct ClientsPlan {
     pub nodes: Vec<SocketAddr>,
     /// Index of the one that they begin with.
     pub first_writer: u8,
+    pub writing: Writing,
     pub finding: Finding,
     /// What they connect to if they are to find by a proxy.
     pub proxy: Option<SocketAddr>,
@@ -176,6 +177,7 @@ pub mod tests {
             site: "a".into(),
             nodes: (0..nodes).map(node).collect(),
             first_writer: 0,
+            writing: Writing::InPlace,
             finding: Finding::Asking,
             proxy: None,
             user: "u".into(),

@@ -10,6 +10,13 @@ pub const BEGIN: &str = "BEGIN";
 pub const COMMIT: &str = "COMMIT";
 pub const ROLLBACK: &str = "ROLLBACK";
 
+/// What both accounts of a transfer have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Balances {
+    pub from: i64,
+    pub to: i64,
+}
+
 /// Makes the two tables of a ledger anew in a database, with what all accounts have at the start.
 pub fn tables(database: &str) -> Vec<String> {
     let balances = (0..ACCOUNTS).map(|id| format!("({id}, {START_BALANCE})"));
@@ -54,6 +61,27 @@ pub fn update(drawn: &Drawn) -> String {
     )
 }
 
+/// Both accounts of a transfer as they are: number and balance. With a lock nobody else changes
+/// them before the end of the transaction.
+pub fn select_both(drawn: &Drawn, is_locking: bool) -> String {
+    let Drawn { from, to, .. } = drawn;
+    let lock = if is_locking { " FOR UPDATE" } else { "" };
+    format!("SELECT id, balance FROM accounts WHERE id IN ({from}, {to}){lock}")
+}
+
+/// What they come to by a transfer, written back.
+pub fn write_back(drawn: &Drawn, were: Balances) -> String {
+    let Drawn {
+        from, to, amount, ..
+    } = drawn;
+    let amount = i64::from(*amount);
+    let (less, more) = (were.from - amount, were.to + amount);
+    format!(
+        "UPDATE accounts SET balance = CASE id WHEN {from} THEN {less} ELSE {more} END \
+         WHERE id IN ({from}, {to})"
+    )
+}
+
 /// Its row.
 pub fn insert(drawn: &Drawn) -> String {
     let Drawn {
@@ -94,6 +122,24 @@ mod tests {
             insert(&drawn),
             "INSERT INTO transfers (debit, credit, amount, token) \
              VALUES (3, 0, 7, '00000000000000ab')"
+        );
+    }
+
+    #[test]
+    fn what_was_read_is_written_back() {
+        let drawn = Drawn {
+            token: 0xab,
+            from: 3,
+            to: 0,
+            amount: 7,
+        };
+        let plain = "SELECT id, balance FROM accounts WHERE id IN (3, 0)";
+        assert_eq!(select_both(&drawn, false), plain);
+        assert_eq!(select_both(&drawn, true), format!("{plain} FOR UPDATE"));
+        let were = Balances { from: 5, to: 100 };
+        assert_eq!(
+            write_back(&drawn, were),
+            "UPDATE accounts SET balance = CASE id WHEN 3 THEN -2 ELSE 107 END WHERE id IN (3, 0)"
         );
     }
 

@@ -9,8 +9,10 @@ use crate::report::page::Block;
 enum Means {
     /// No settings allow it.
     Bad,
-    /// Bad as long as each node keeps what it told others.
+    /// Bad as long as each node keeps what it told others,
     BadIfWhole,
+    /// and clients lock what they read and write back.
+    BadIfLocked,
     /// It says more of what is lost.
     OfLost,
     Innocent(&'static str),
@@ -37,7 +39,7 @@ const COUNTS: [(&str, Count, Means); 11] = [
     (
         "balances that do not fit",
         |all| all.unbalanced,
-        Means::BadIfWhole,
+        Means::BadIfLocked,
     ),
     (
         "nodes that differ from the first",
@@ -224,13 +226,18 @@ fn service(worth: &CampaignWorth) -> Option<String> {
 
 /// Those that are not zero, each with what it means.
 fn counts(worth: &CampaignWorth) -> Vec<String> {
-    let is_whole = worth.each.iter().all(|judged| judged.promise.is_whole);
+    let promises = || worth.each.iter().map(|judged| &judged.promise);
+    let is_whole = promises().all(|promise| promise.is_whole);
+    let is_locked = promises().all(|promise| promise.covers_balances);
     let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
         let number = of(&worth.counts);
         let judged = match means {
             Means::Bad => "BAD".to_owned(),
-            Means::BadIfWhole if is_whole => "BAD".to_owned(),
-            Means::BadIfWhole => "a node came back without what it had told others".to_owned(),
+            Means::BadIfLocked if !is_locked => {
+                "updates were lost: read without a lock, and written back".to_owned()
+            }
+            Means::BadIfWhole | Means::BadIfLocked if is_whole => "BAD".to_owned(),
+            Means::BadIfWhole | Means::BadIfLocked => "a node came back without what it had told others".to_owned(),
             Means::OfLost => "counted as lost".to_owned(),
             Means::Innocent(why) => format!("innocent, {why}"),
         };

@@ -148,7 +148,8 @@ fn plan(
     ClientsPlan {
         site: post.site.clone(),
         nodes: subject.addresses(),
-        first_writer: 0,
+        first_writer: post.first_writer,
+        writing: fault.writing,
         finding: fault.finding,
         proxy: proxy.map(SocketAddr::from),
         user: USER.to_owned(),

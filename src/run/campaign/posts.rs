@@ -17,6 +17,8 @@ use crate::study::faults::{ClientsAt, Deed, Fault, Target};
 pub struct Post {
     pub site: String,
     pub sessions: u32,
+    /// Index of the node that they begin with.
+    pub first_writer: u8,
 }
 
 /// Where the clients of a fault stand, by the sites of the nodes, the first writer's first.
@@ -27,7 +29,11 @@ pub fn posts(fault: &Fault, sites: &[String]) -> Vec<Post> {
     let post = |site: &String, sessions| Post {
         site: site.clone(),
         sessions,
+        first_writer: 0,
     };
+    if fault.clients_at == ClientsAt::EveryNode {
+        return at_every_node(sites);
+    }
     let are_apart = fault.clients_at == ClientsAt::BothSides || takes_site(fault);
     let elsewhere = sites.iter().rev().find(|site| *site != first);
     match elsewhere.filter(|_| are_apart) {
@@ -37,6 +43,17 @@ pub fn posts(fault: &Fault, sites: &[String]) -> Vec<Post> {
         }
         None => vec![post(first, SESSIONS)],
     }
+}
+
+/// As many at each node, those that are left over at the first ones.
+fn at_every_node(sites: &[String]) -> Vec<Post> {
+    let count = sites.len() as u32;
+    let post = |(node, site): (u8, &String)| Post {
+        site: site.clone(),
+        sessions: ((SESSIONS + count - 1 - u32::from(node)) / count).max(1),
+        first_writer: node,
+    };
+    (0..).zip(sites).map(post).collect()
 }
 
 /// Whether some step takes the first site from all others, with the clients in it.
@@ -108,5 +125,18 @@ mod tests {
         assert_eq!(at(&both, &["a", "b", "a"]), apart);
         assert_eq!(at(&both, &["a", "a"]), [("a".to_owned(), 8)]);
         assert!(at(&both, &[]).is_empty());
+    }
+
+    #[test]
+    fn at_every_node_they_begin_with_their_own() {
+        let every = fault(ClientsAt::EveryNode, &[]);
+        let sites = ["a", "b", "a"].map(str::to_owned);
+        let posts = posts(&every, &sites).into_iter();
+        let posts: Vec<(String, u32, u8)> = posts
+            .map(|post| (post.site, post.sessions, post.first_writer))
+            .collect();
+        let [a, b] = ["a", "b"].map(str::to_owned);
+        assert_eq!(posts, [(a.clone(), 3, 0), (b, 3, 1), (a.clone(), 2, 2)]);
+        assert_eq!(at(&every, &["a"]), [(a, 8)]);
     }
 }

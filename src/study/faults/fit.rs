@@ -4,7 +4,7 @@ mod standing;
 
 use std::time::Duration;
 
-use super::{Choose, ClientsAt, Control, Deed, Fault, Reach, Target, When};
+use super::{Choose, ClientsAt, Control, Deed, Fault, Finding, Reach, Target, When};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, WhenShort, nodes, units};
 use standing::Standing;
@@ -191,6 +191,7 @@ fn of_whole(fault: &Fault, spec: &ModeSpec, sites: &[String]) -> Vec<String> {
     if fault.clients_at == ClientsAt::BothSides && !is_apart {
         found.push("all nodes stand in one site: clients cannot be on both sides".to_owned());
     }
+    found.extend(of_every_node(fault, spec));
     let reach = fault
         .reach
         .iter()
@@ -198,6 +199,20 @@ fn of_whole(fault: &Fault, spec: &ModeSpec, sites: &[String]) -> Vec<String> {
     found.extend(reach);
     found.extend(of_control(fault, spec));
     found
+}
+
+/// Why clients cannot stand at every node, and stay there.
+fn of_every_node(fault: &Fault, spec: &ModeSpec) -> Option<String> {
+    let is_asked = fault.clients_at == ClientsAt::EveryNode;
+    let why = match fault.finding {
+        _ if !is_asked => return None,
+        _ if spec.nodes > 1 && !spec.mode.is_multi_writer() => {
+            "not every node takes writes: clients cannot write to each"
+        }
+        Finding::Staying => return None,
+        _ => "clients of every node stay with it: say finding = \"staying\"",
+    };
+    Some(why.to_owned())
 }
 
 /// Why something can never be seen of a fault.

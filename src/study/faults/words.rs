@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     Between, Choose, ClientsAt, Control, Deed, Finding, Promotion, Reach, Step, Target, Way, When,
+    Writing,
 };
 use crate::study::units;
 
@@ -31,9 +32,17 @@ pub const FINDINGS: [(&str, Finding); 4] = [
 ];
 
 /// Where clients stand.
-pub const CLIENTS: [(&str, ClientsAt); 2] = [
+pub const CLIENTS: [(&str, ClientsAt); 3] = [
     ("first site", ClientsAt::FirstSite),
     ("both sides", ClientsAt::BothSides),
+    ("every node", ClientsAt::EveryNode),
+];
+
+/// How they change balances.
+pub const WRITINGS: [(&str, Writing); 3] = [
+    ("in place", Writing::InPlace),
+    ("read first", Writing::ReadFirst),
+    ("read for update", Writing::ReadForUpdate),
 ];
 
 /// Directions of links.

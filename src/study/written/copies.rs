@@ -21,8 +21,11 @@ const ACKS: [(&str, Ack); 3] = [
     ("flush", Ack::Flush),
     ("protocol-c", Ack::ProtocolC),
 ];
-const WHEN_SHORT: [(&str, WhenShort); 2] =
-    [("block", WhenShort::Block), ("degrade", WhenShort::Degrade)];
+const WHEN_SHORT: [(&str, WhenShort); 3] = [
+    ("block", WhenShort::Block),
+    ("degrade", WhenShort::Degrade),
+    ("error", WhenShort::Error),
+];
 
 /// What the keys say, or their defaults.
 pub struct Copies {
@@ -162,7 +165,7 @@ pub fn words(mode: &Mode) -> Vec<String> {
             when_short,
             timeout,
         } => {
-            let short = when_short == WhenShort::Degrade;
+            let short = when_short != WhenShort::Block;
             let short = short.then(|| when_short.word().to_owned());
             let words = ack(waits).into_iter().chain(short);
             let own =

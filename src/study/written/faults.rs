@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::walk::{Node, Table, one_of_names};
 use crate::study::faults::fit::Misfit;
-use crate::study::faults::words::{CHOICES, CLIENTS, CONTROLS, FINDINGS, REACHES, TARGETS, WAYS};
+use crate::study::faults::words::{
+    CHOICES, CLIENTS, CONTROLS, FINDINGS, REACHES, TARGETS, WAYS, WRITINGS,
+};
 use crate::study::faults::{
     Between, Choose, Control, Deed, Fault, Leaves, Promotion, Reach, Step, Target, When,
 };
@@ -192,6 +194,7 @@ fn changed(table: &Table<'_>, base: Fault) -> Fault {
     let title = table.read("title", Node::words).map(str::to_owned);
     let finding = table.read("finding", |node| node.one_of(&FINDINGS));
     let clients = table.read("clients", |node| node.one_of(&CLIENTS));
+    let writing = table.read("writing", |node| node.one_of(&WRITINGS));
     let timeout = table.time(
         "client_timeout",
         limits::CLIENT_TIMEOUT,
@@ -203,6 +206,7 @@ fn changed(table: &Table<'_>, base: Fault) -> Fault {
         title: title.unwrap_or(base.title),
         finding: finding.unwrap_or(base.finding),
         clients_at: clients.unwrap_or(base.clients_at),
+        writing: writing.unwrap_or(base.writing),
         client_timeout: timeout,
         afterwards: table.time("afterwards", limits::FAULT_AFTER, base.afterwards),
         reach: base.reach.into_iter().chain(reach).collect(),

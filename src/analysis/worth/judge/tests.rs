@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::analysis::worth::promised::Reason;
-use crate::analysis::worth::tests::made::{Made, Setting, held, shift, transfer};
+use crate::analysis::worth::tests::made::{Made, Setting, add, held, shift, transfer};
 use crate::study::faults::Reach;
 
 fn legal(setting: Setting) -> Made {
@@ -157,6 +157,22 @@ fn where_a_node_came_back_short_broken_rows_are_no_promise_broken() {
     let verdict = |promise| judge(&made.fault, &made.trial, promise).verdict;
     assert_eq!(verdict(&whole), Verdict::Broken);
     assert_eq!(verdict(&short), Verdict::LostNoPromise);
+}
+
+/// A lost update of clients that read without a lock, which no server promises to keep from.
+#[test]
+fn what_is_written_back_unlocked_may_be_lost_and_rows_may_not() {
+    let mut made = legal(Setting::Unpromised);
+    made.each_serving(|node| node.balances[0] += 1);
+    let unlocked = Promise {
+        covers_balances: false,
+        ..promise_of(true)
+    };
+    let verdict = |made: &Made| judge(&made.fault, &made.trial, &unlocked).verdict;
+    assert_eq!(verdict(&made), Verdict::LostNoPromise);
+    let told = made.told_before()[0];
+    made.each_serving(|node| add(node, &told));
+    assert_eq!(verdict(&made), Verdict::Broken, "a row that is there twice");
 }
 
 fn promise_of(is_whole: bool) -> Promise {

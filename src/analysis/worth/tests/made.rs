@@ -11,7 +11,7 @@ use crate::record::history::{Answer, Held, History, Look, Reader, Row, Token, Tr
 use crate::record::trials::{Candidate, Done, Trial};
 use crate::study::fault::{Durability, Leaves};
 use crate::study::faults::{
-    Choose, ClientsAt, Deed, Fault, Finding, Promotion, Reach, Step, Target, When,
+    Choose, ClientsAt, Deed, Fault, Finding, Promotion, Reach, Step, Target, When, Writing,
 };
 use crate::study::{Consistency, Mode, WaitPoint};
 
@@ -34,6 +34,7 @@ pub fn fault(deeds: &[Deed]) -> Fault {
         steps: deeds.iter().map(step).collect(),
         finding: Finding::Asking,
         clients_at: ClientsAt::FirstSite,
+        writing: Writing::InPlace,
         client_timeout: Duration::from_secs(1),
         afterwards: Duration::ZERO,
         reach: vec![],

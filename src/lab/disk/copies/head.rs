@@ -26,6 +26,9 @@ const ANSWER_BYTES: u64 = 64 * 1024;
 /// heard less than that ago ([`super::promote::Touch::Proven`]) has all that was ever reported
 /// done. A copy that was left behind and cannot be reached does not know it; all that can
 /// be said then is that it cannot show the opposite, and it is not promoted unless by force.
+///
+/// With [`WhenShort::Error`] requests fail from then on, those under way too. Nothing is reported
+/// done that the other copy has not, so either of them has all that ever was.
 #[derive(Debug)]
 pub struct Head {
     terms: Terms,
@@ -44,8 +47,10 @@ pub struct Head {
     /// Not yet durable here.
     own_flushes: VecDeque<OwnFlush>,
     reach: Reach,
-    /// From when the time to going on alone counts.
+    /// From when the time to going on alone, or to failing, counts.
     short_since: Duration,
+    /// It has too few copies, and was told to fail then.
+    is_failing: bool,
     fenced_by: Option<u64>,
     out: Vec<Action>,
 }
@@ -103,6 +108,7 @@ impl Head {
             own_flushes: VecDeque::new(),
             reach: Reach::Short,
             short_since: now,
+            is_failing: false,
             fenced_by,
             out: Vec::new(),
         };
@@ -113,10 +119,11 @@ impl Head {
     }
 
     /// Lets a mirror's head begin without the other copy, until that has caught up for the first
-    /// time. For [`WhenShort::Block`], when [`super::promote::choose`] allows it; `Degrade` gets
-    /// there by itself, in its own time.
+    /// time. For `Block` and `Error`, when [`super::promote::choose`] allows it;
+    /// [`WhenShort::Degrade`] gets there by itself, in its own time.
     pub fn begin_alone(&mut self, now: Duration) -> Vec<Action> {
-        if self.reach == Reach::Short && self.terms.when_short == WhenShort::Block {
+        if self.reach == Reach::Short && self.terms.when_short != WhenShort::Degrade {
+            self.is_failing = false;
             self.set_reach(now, Reach::Alone);
             self.settle();
         }
@@ -147,6 +154,10 @@ impl Head {
         self.fenced_by.is_some()
     }
 
+    fn refuses(&self) -> bool {
+        self.is_fenced() || self.is_failing
+    }
+
     /// Copies that have all, the head's own included.
     pub fn whole_copies(&self) -> usize {
         1 + self.peers.iter().filter(|peer| peer.is_whole()).count()
@@ -165,7 +176,7 @@ impl Head {
         offset: u64,
         data: &[u8],
     ) -> Vec<Action> {
-        if self.is_fenced() {
+        if self.refuses() {
             return vec![Action::Fail { request }];
         }
         let bytes = data.len() as u64;
@@ -191,7 +202,7 @@ impl Head {
 
     /// The writer flushes.
     pub fn flush(&mut self, store: &mut Store, request: u64) -> Vec<Action> {
-        if self.is_fenced() {
+        if self.refuses() {
             return vec![Action::Fail { request }];
         }
         let is_local = self.may_flush_alone();
@@ -325,19 +336,25 @@ impl Head {
             generation,
         };
         self.out.push(Action::Report(change));
-        let writes = std::mem::take(&mut self.writes);
-        let writes = writes.into_values().map(|write| write.request);
-        let flushes = std::mem::take(&mut self.flushes);
-        let flushes = flushes.into_iter().filter_map(|flush| flush.request);
-        let failed = writes.chain(flushes);
-        self.out
-            .extend(failed.map(|request| Action::Fail { request }));
+        self.fail_requests();
         for (at, peer) in self.peers.iter_mut().enumerate() {
             peer.stage = Stage::Away;
             self.out.push(Action::HangUp {
                 link: Link::Peer(at),
             });
         }
+    }
+
+    /// All that the writer waits for fails. Flushes of the head's own go on.
+    fn fail_requests(&mut self) {
+        let writes = std::mem::take(&mut self.writes);
+        let writes = writes.into_values().map(|write| write.request);
+        let flushes = std::mem::take(&mut self.flushes).into_iter();
+        let (asked, own): (VecDeque<Flush>, _) = flushes.partition(|it| it.request.is_some());
+        self.flushes = own;
+        let failed = writes.chain(asked.into_iter().filter_map(|flush| flush.request));
+        self.out
+            .extend(failed.map(|request| Action::Fail { request }));
     }
 
     /// Gives up the office: what is left is the book of a copy. Requests not yet done are
@@ -421,6 +438,7 @@ impl Head {
             return;
         }
         if self.whole_copies() >= self.terms.write_quorum {
+            self.is_failing = false;
             self.set_reach(now, Reach::Enough);
             return;
         }
@@ -430,11 +448,19 @@ impl Head {
             self.short_since = heard_at.unwrap_or(now);
             self.set_reach(now, Reach::Short);
         }
-        let is_patient = self.terms.when_short == WhenShort::Block;
-        let is_over = now >= self.short_since + self.terms.timeout;
-        if self.reach == Reach::Short && !is_patient && is_over {
-            self.set_reach(now, Reach::Alone);
-            self.settle();
+        if self.reach != Reach::Short || now < self.short_since + self.terms.timeout {
+            return;
+        }
+        match self.terms.when_short {
+            WhenShort::Block => {}
+            WhenShort::Degrade => {
+                self.set_reach(now, Reach::Alone);
+                self.settle();
+            }
+            WhenShort::Error => {
+                self.is_failing = true;
+                self.fail_requests();
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub struct Terms {
     /// W: copies, the head's own included, that a request waits for.
     pub write_quorum: usize,
     pub ack: Ack,
-    /// `Degrade` is for mirrors, N = 2 and W = 2.
+    /// `Degrade` and `Error` are for mirrors, N = 2 and W = 2.
     pub when_short: WhenShort,
     /// A peer that says nothing for so long is taken for lost.
     pub timeout: Duration,
@@ -62,7 +62,7 @@ pub enum Action {
     Complete {
         request: u64,
     },
-    /// A request of the writer has failed, as all later ones will.
+    /// A request of the writer has failed. What it wrote may be there all the same.
     Fail {
         request: u64,
     },
@@ -88,7 +88,7 @@ pub enum Change {
 pub enum Reach {
     /// W or more.
     Enough,
-    /// Fewer: requests wait.
+    /// Fewer: requests wait, or fail.
     Short,
     /// Fewer, and the head goes on without.
     Alone,

@@ -502,6 +502,17 @@ fn what_can_never_be_seen_is_told() {
         "{found:?}"
     );
     assert_eq!(misfits(&both, &source(), &sites()), NONE);
+    let every = |finding| Fault {
+        clients_at: ClientsAt::EveryNode,
+        finding,
+        ..fault(&[])
+    };
+    told(&every(Finding::Staying), &source(), "not every node takes writes");
+    told(&every(Finding::List), &spec(Mode::Galera, 3), "finding = \"staying\"");
+    let stays = every(Finding::Staying);
+    for spec in [spec(Mode::Galera, 3), spec(Mode::Single, 1)] {
+        assert_eq!(misfits(&stays, &spec, &sites()), NONE);
+    }
 }
 
 /// A mode of copies that has nothing else against these deeds.

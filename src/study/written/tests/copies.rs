@@ -102,7 +102,7 @@ fn mistakes_about_copies_are_named() {
     assert_snapshot!(mistakes(&with_mode("mysql", "mirror", lines)), @r#"
     study.toml:4: mode[1].copies: given 2; is for mode quorum only, not for mirror
     study.toml:5: mode[1].write_quorum: given 2; is for mode quorum only, not for mirror
-    study.toml:6: mode[1].when_short: given "stop"; must be one of block, degrade
+    study.toml:6: mode[1].when_short: given "stop"; must be one of block, degrade, error
     "#);
     assert_snapshot!(mistakes(&with_mode("mysql", "quorum", "timeout = \"2s\"")), @r#"study.toml:4: mode[1].timeout: given "2s"; is for modes semisync and mirror only, not for quorum"#);
     assert_snapshot!(mistakes(&with_mode("mysql", "mirror", "timeout = \"0s\"")), @r#"study.toml:4: mode[1].timeout: given "0s"; must be a time from 200 ms to 1 h"#);
@@ -119,7 +119,7 @@ fn words_are_those_that_studies_write() {
         let json = serde_json::to_string(&ack).unwrap();
         assert_eq!(json, format!("\"{}\"", ack.word()));
     }
-    for when_short in [WhenShort::Block, WhenShort::Degrade] {
+    for when_short in [WhenShort::Block, WhenShort::Degrade, WhenShort::Error] {
         let lines = format!("when_short = \"{}\"", when_short.word());
         let mode = spec("mirror", &lines).mode;
         assert!(matches!(mode, Mode::Mirror { when_short: got, .. } if got == when_short));

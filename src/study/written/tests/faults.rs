@@ -4,7 +4,7 @@ use super::*;
 use crate::study::faults::words::TARGETS;
 use crate::study::faults::{
     Between, Choose, ClientsAt, Control, Deed, Finding, Injection, Leaves, Promotion, Reach,
-    Target, Way, When,
+    Target, Way, When, Writing,
 };
 use crate::study::{Overrides, fault_catalogue};
 
@@ -114,6 +114,7 @@ fn a_fault_says_more_of_its_clients_and_of_what_must_be_seen() {
         trials = 9
         finding = "list"
         clients = "both sides"
+        writing = "read first"
         client_timeout = "0.5s"
         afterwards = "10s"
         reach = ["behind", "both wrote"]
@@ -128,8 +129,8 @@ fn a_fault_says_more_of_its_clients_and_of_what_must_be_seen() {
     let (one, fault) = (&found[0], &found[0].fault);
     assert_eq!((one.trials, &fault.title[..]), (9, "my own"));
     assert_eq!(
-        (fault.finding, fault.clients_at),
-        (Finding::List, ClientsAt::BothSides)
+        (fault.finding, fault.clients_at, fault.writing),
+        (Finding::List, ClientsAt::BothSides, Writing::ReadFirst)
     );
     assert_eq!(fault.client_timeout, Duration::from_millis(500));
     assert_eq!(fault.afterwards, Duration::from_secs(10));

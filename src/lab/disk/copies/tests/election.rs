@@ -19,7 +19,7 @@ impl Cluster {
         let is_to_end = |head: &usize| !reachable.contains(head);
         match self.shape.when_short {
             WhenShort::Degrade => self.heads().into_iter().filter(is_to_end).collect(),
-            WhenShort::Block => Vec::new(),
+            WhenShort::Block | WhenShort::Error => Vec::new(),
         }
     }
 

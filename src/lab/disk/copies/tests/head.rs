@@ -279,6 +279,29 @@ fn a_mirror_that_blocks_waits_for_ever() {
 }
 
 #[test]
+fn a_mirror_that_is_to_fail_does_so_until_its_copy_is_whole_again() {
+    let mut stage = Stage::of(Shape::mirror(Ack::Write, WhenShort::Error));
+    stage.join(0);
+    let (write, _) = stage.write(1);
+    stage.flush(2);
+    let lost_at = TIMEOUT / 2;
+    stage.head.lost(lost_at, 0);
+    // One that answered at the very beginning is missed one timeout after that.
+    assert_eq!(stage.head.passed(TIMEOUT - Duration::from_micros(1)), []);
+    let failed = [1, 2, 3, 4].map(|request| Action::Fail { request });
+    assert_eq!(stage.head.passed(TIMEOUT), failed[..2]);
+    assert_eq!(stage.over(write), [], "it has failed");
+    let later = stage.head.write(&mut stage.store, 3, 0, &[1]);
+    assert_eq!(later, [failed[2].clone()]);
+    assert_eq!(stage.head.flush(&mut stage.store, 4), [failed[3].clone()]);
+    stage.join(0);
+    let (write, _) = stage.write(5);
+    stage.over(write);
+    let (seq, bytes) = (write.0, u64::MAX);
+    assert!(is_done(&stage.heard(0, Message::Received { seq, bytes }), 5));
+}
+
+#[test]
 fn a_mirror_that_degrades_says_from_when_to_when() {
     let mut stage = Stage::of(Shape::mirror(Ack::Flush, WhenShort::Degrade));
     stage.join(0);

@@ -498,11 +498,12 @@ fn seeds(normally: u64) -> u64 {
 /// The shape that a seed's story is played with.
 fn shape(seed: u64) -> Shape {
     let ack = [Ack::Write, Ack::Flush][(seed % 2) as usize];
-    match seed / 2 % 5 {
+    match seed / 2 % 6 {
         0 => Shape::quorum(6, 4, ack),
         1 => Shape::quorum(3, 2, ack),
         2 => Shape::mirror(ack, WhenShort::Block),
         3 => Shape::mirror(ack, WhenShort::Degrade),
+        4 => Shape::mirror(ack, WhenShort::Error),
         _ => Shape::mirror(
             Ack::ProtocolC,
             [WhenShort::Block, WhenShort::Degrade][(seed % 2) as usize],
