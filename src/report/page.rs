@@ -10,6 +10,11 @@ pub const WIDTH: usize = 100;
 /// A column of words may wrap down to this width, so that no number is broken.
 const WORDS_WIDTH_MIN: usize = 10;
 
+/// In a table that is short of room a longer word is broken where a name may be, as
+/// `innodb_flush_log_at_trx_commit=2` behind an underscore.
+const WORD_WIDTH_MAX: usize = 16;
+const NAMES_BREAK_AT: [char; 4] = ['_', '=', '/', '-'];
+
 /// What must not stand apart from its number.
 const UNITS: [&str; 9] = [
     "s", "ms", "µs", "%", "GiB", "CPU", "CPUs", "round", "rounds",
@@ -80,10 +85,8 @@ impl Table {
     }
 
     fn text(&self) -> String {
-        let mut grid = self.grid(|column| column.title.clone(), Entry::to_string);
-        grid.load_style(presets::NOTHING);
-        grid.set_content_arrangement(ContentArrangement::Dynamic);
-        grid.set_width(WIDTH as u16);
+        let title = |column: &Column| column.title.clone();
+        let mut grid = self.grid(title, Entry::to_string);
         let widths = grid.column_max_content_widths();
         let of = |is_words: bool| {
             let columns = self.columns.iter().zip(&widths);
@@ -93,6 +96,12 @@ impl Table {
         let gaps = 2 + self.columns.len();
         let is_roomy = sum(true) + sum(false) + gaps + self.columns.len() <= WIDTH;
         let are_numbers_whole = sum(false) + gaps + WORDS_WIDTH_MIN * of(true).count() <= WIDTH;
+        if !is_roomy {
+            grid = self.grid(title, |entry| names_broken(&entry.to_string()));
+        }
+        grid.load_style(presets::NOTHING);
+        grid.set_content_arrangement(ContentArrangement::Dynamic);
+        grid.set_width(WIDTH as u16);
         for index in 0..self.columns.len() {
             let before = if index == 0 || is_roomy { 2 } else { 1 };
             let gap = (before, u16::from(index == 0));
@@ -129,6 +138,26 @@ fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
         index += 1;
         keep[index - 1]
     });
+}
+
+/// The same, with long words on several lines.
+fn names_broken(text: &str) -> String {
+    let words = text.split(' ').map(name_broken);
+    words.collect::<Vec<String>>().join(" ")
+}
+
+fn name_broken(word: &str) -> String {
+    let mut lines = vec![String::new()];
+    for part in word.split_inclusive(NAMES_BREAK_AT) {
+        let last = lines.last_mut().filter(|line| {
+            line.is_empty() || line.chars().count() + part.chars().count() <= WORD_WIDTH_MAX
+        });
+        match last {
+            Some(line) => line.push_str(part),
+            None => lines.push(part.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// As text of at most [`WIDTH`] columns.
@@ -238,6 +267,18 @@ mod tests {
         assert_eq!(text.split_whitespace().count(), 50);
         let long = "x".repeat(150);
         assert_eq!(wrapped(&long, "  "), format!("{long}\n"));
+    }
+
+    #[test]
+    fn a_long_name_is_broken_where_a_name_may_be() {
+        let name = "galera innodb_flush_log_at_trx_commit=2";
+        let broken = names_broken(name);
+        assert_eq!(broken, "galera innodb_flush_\nlog_at_trx_\ncommit=2");
+        assert_eq!(names_broken("half-a-word and 1.2 ±0.3 ms"), "half-a-word and 1.2 ±0.3 ms");
+        let mut table = Table::new(&[("mode", true), ("what it is", true)]);
+        table.rows = vec![vec![name.into(), "words ".repeat(30).into()]];
+        assert!(!table.text().contains("commi\n"), "{}", table.text());
+        assert!(table.text().contains("log_at_trx_"), "{}", table.text());
     }
 
     #[test]

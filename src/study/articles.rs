@@ -223,6 +223,7 @@ pub enum Quantity {
     /// Mean and extremes of single iterations.
     Iterations,
     ConnectShare,
+    P50,
     P95,
     Unevenness,
     Dips,

@@ -88,6 +88,7 @@ fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32
         Quantity::AppliedAlone => Some(&rounds.applied_alone_per_s),
         Quantity::RunTime => Some(&rounds.run_s),
         Quantity::Unevenness => Some(&rounds.unevenness),
+        Quantity::P50 => Some(&rounds.p50_us),
         Quantity::P95 => Some(&rounds.p95_us),
         _ => None,
     }
@@ -111,8 +112,8 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         Quantity::AppliedAlone => of_rounds(cell.applied_alone_per_s)?,
         Quantity::RunTime => of_rounds(cell.run_s)?,
         Quantity::UsdPerMillion => of_rounds(cell.usd_per_million_queries)?,
-        Quantity::P95 => {
-            let all = cell.by_round.p95_us.values().copied();
+        Quantity::P50 | Quantity::P95 => {
+            let all = by_round(cell, of)?.values().copied();
             scaled(whole(all.collect(), points.risk)?, 1e-3)
         }
         Quantity::Unevenness => scaled(of_rounds(cell.unevenness)?, 100.0),
@@ -176,6 +177,7 @@ pub fn words(quantity: &Quantity) -> (&str, &'static str) {
         Q::RunTime => ("time", "s"),
         Q::Iterations => ("iterations", "s"),
         Q::ConnectShare => ("per cent of the time that went into connecting", "per cent"),
+        Q::P50 => ("median", "ms"),
         Q::P95 => ("95th percentile", "ms"),
         Q::Unevenness => ("scatter of the seconds", "per cent of the mean"),
         Q::Dips => ("dips", "dips"),

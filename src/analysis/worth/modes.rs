@@ -34,6 +34,10 @@ pub struct ModeWorth {
     /// Where nothing is done to the servers: how fresh reads are, and what they cost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fresh: Vec<FreshReads>,
+    /// There too: from a client's COMMIT to its answer, in µs; of each trial the median, with its
+    /// interval over trials. It is where a level costs that is the writer's, as AFTER.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_us: Option<Estimate>,
     /// What a single commit costs; absent where none was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -9,10 +9,11 @@ use super::modes::{Course, CourseStep, ModeWorth};
 use super::price::price;
 use super::promised::PromiseTerms;
 use super::service::acknowledged_per;
-use crate::analysis::interval::Risk;
+use crate::analysis::interval::{Noise, Risk, estimate, median};
 use crate::analysis::summary::{Anatomy, CellSummary};
 use crate::analysis::terms;
 use crate::record::Header;
+use crate::record::history::Answer;
 use crate::record::store::Record;
 use crate::record::trials::{Campaign, Done, Trial};
 use crate::study::fault::Durability;
@@ -30,6 +31,8 @@ struct Told {
     fault: Fault,
     courses: Vec<Course>,
     foretold: Vec<Foretold>,
+    /// What a commit took in each trial, in µs.
+    commits_us: Vec<f64>,
 }
 
 /// All campaigns of a record, controls last; with what commits cost, where that was measured.
@@ -57,6 +60,7 @@ fn judged(header: &Header, mode: usize, campaign: &Campaign) -> (Told, CampaignW
         mode,
         courses: campaign.trials.iter().map(course).collect(),
         foretold: foretold(spec, campaign, &worth.each),
+        commits_us: campaign.trials.iter().filter_map(commit_us).collect(),
         fault: campaign.fault.clone(),
     };
     (told, worth)
@@ -100,6 +104,7 @@ fn of_mode(
     let sites = nodes::sites_of(&study.sites, spec.nodes);
     let far = |site: &String| at.and_then(|at| at.rtt(&sites[0], site));
     let far: Vec<Duration> = sites.iter().map(|site| far(site).unwrap_or_default()).collect();
+    let is_left_alone = told.fault.steps.is_empty();
     let places = Places {
         nodes: &nodes,
         far: &far,
@@ -113,15 +118,25 @@ fn of_mode(
         schedule: told.fault.steps.iter().map(|step| step.words()).collect(),
         courses: told.courses,
         foretold: told.foretold,
-        fresh: match told.fault.steps.is_empty() {
+        fresh: match is_left_alone {
             true => fresh_reads(&worth.each, &places),
             false => vec![],
         },
+        commit_us: estimate(&told.commits_us, Noise::Multiplies, Risk::ONE_LOOK)
+            .filter(|_| is_left_alone),
         price: price(&spec.label, &distances, measured, Risk::of(study)),
         distances,
         nodes,
         worth,
     }
+}
+
+/// The median time from a COMMIT to its acknowledgement, in µs.
+fn commit_us(trial: &Trial) -> Option<f64> {
+    let transfers = trial.history.transfers.iter();
+    let told = transfers.filter(|it| it.answer == Answer::Acknowledged);
+    let times = told.filter_map(|it| Some(it.ended_us.saturating_sub(it.commit_us?) as f64));
+    median(&times.collect::<Vec<f64>>())
 }
 
 fn course(fault: &Fault, trial: &Trial, nodes: &[String]) -> Course {

@@ -11,7 +11,10 @@ use crate::report::page::{Block, Table};
 
 /// Nothing where no campaign left its servers alone.
 pub fn blocks(worth: &[ModeWorth]) -> Vec<Block> {
-    let of_mode = |one: &ModeWorth| one.fresh.iter().map(|it| row(one, it)).collect::<Vec<_>>();
+    let of_mode = |one: &ModeWorth| {
+        let reads = one.fresh.iter().map(|it| row(one, it));
+        reads.chain(commit(one)).collect::<Vec<_>>()
+    };
     let rows: Vec<Vec<Entry>> = worth.iter().flat_map(of_mode).collect();
     if rows.is_empty() {
         return vec![];
@@ -20,7 +23,7 @@ pub fn blocks(worth: &[ModeWorth]) -> Vec<Block> {
     let mut columns = vec![
         ("mode", true),
         ("node, level", true),
-        ("a look\ntakes", false),
+        ("takes", false),
         ("adds to a\nplain one", false),
     ];
     columns.extend(titles.iter().map(|title| (&title[..], false)));
@@ -57,6 +60,18 @@ fn row(one: &ModeWorth, fresh: &FreshReads) -> Vec<Entry> {
     row
 }
 
+/// What a commit takes there, below its reads.
+fn commit(one: &ModeWorth) -> Option<Vec<Entry>> {
+    one.fresh.first()?;
+    let mut row = vec![
+        one.label[..].into(),
+        "a commit".into(),
+        brief(one.commit_us.map(Value::from), Unit::Time),
+    ];
+    row.resize_with(4 + AGES_MS.len(), || brief(None, Unit::Time));
+    Some(row)
+}
+
 /// Of a statement that sets a level what it is set to, of a wait its name: all of it stands in a
 /// note.
 fn short(level: &str) -> &str {
@@ -88,8 +103,9 @@ fn title(class: usize) -> String {
 
 fn notes(worth: &[ModeWorth]) -> Vec<String> {
     let mut notes = vec![
-        "a look takes: the median, by a reader that stands beside its node, until it has all rows; \
-         ± over trials"
+        "takes: the median of looks, by a reader that stands beside its node, until it has all \
+         rows; a commit: from COMMIT to its answer, by eight clients beside the first node; ± over \
+         trials"
             .to_owned(),
         "stale %: reads that did not show a commit, of those begun so long after it had been \
          acknowledged; ± as for so many reads (Wilson 1927)"
