@@ -39,7 +39,8 @@ const TAKES_NO_WRITES: [(u16, &str); 3] = [
 ];
 
 /// Errors for which the next transfer need not wait: others were at the same rows.
-const CONFLICTS: [(u16, &str); 3] = [
+const CONFLICTS: [(u16, &str); 4] = [
+    (1020, "MariaDB's snapshot isolation: another has changed what was read"),
     (1205, "lock wait timeout, which was a rest itself"),
     (1213, "deadlock, or certification in Galera"),
     (3101, "certification in a group"),
