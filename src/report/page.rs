@@ -274,7 +274,10 @@ mod tests {
         let name = "galera innodb_flush_log_at_trx_commit=2";
         let broken = names_broken(name);
         assert_eq!(broken, "galera innodb_flush_\nlog_at_trx_\ncommit=2");
-        assert_eq!(names_broken("half-a-word and 1.2 ±0.3 ms"), "half-a-word and 1.2 ±0.3 ms");
+        assert_eq!(
+            names_broken("half-a-word and 1.2 ±0.3 ms"),
+            "half-a-word and 1.2 ±0.3 ms"
+        );
         let mut table = Table::new(&[("mode", true), ("what it is", true)]);
         table.rows = vec![vec![name.into(), "words ".repeat(30).into()]];
         assert!(!table.text().contains("commi\n"), "{}", table.text());

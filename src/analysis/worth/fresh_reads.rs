@@ -241,8 +241,14 @@ mod tests {
             nodes: &nodes,
             far: &[Duration::ZERO, near, far, near, Duration::ZERO],
         };
-        assert_eq!([0, 1, 2, 3, 4, 9].map(|node| places.of(node)), [0, 1, 2, 1, 4, 9]);
-        assert_eq!([0, 1, 2].map(|place| places.name(place)), ["a", "b, d", "c"]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 9].map(|node| places.of(node)),
+            [0, 1, 2, 1, 4, 9]
+        );
+        assert_eq!(
+            [0, 1, 2].map(|place| places.name(place)),
+            ["a", "b, d", "c"]
+        );
         let mut judged = trial(1_000);
         let other = |reader: &ReaderStaleness| ReaderStaleness {
             node: 3,

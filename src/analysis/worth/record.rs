@@ -103,7 +103,10 @@ fn of_mode(
     let nodes = names(header, spec);
     let sites = nodes::sites_of(&study.sites, spec.nodes);
     let far = |site: &String| at.and_then(|at| at.rtt(&sites[0], site));
-    let far: Vec<Duration> = sites.iter().map(|site| far(site).unwrap_or_default()).collect();
+    let far: Vec<Duration> = sites
+        .iter()
+        .map(|site| far(site).unwrap_or_default())
+        .collect();
     let is_left_alone = told.fault.steps.is_empty();
     let places = Places {
         nodes: &nodes,

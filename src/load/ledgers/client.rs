@@ -40,7 +40,10 @@ const TAKES_NO_WRITES: [(u16, &str); 3] = [
 
 /// Errors for which the next transfer need not wait: others were at the same rows.
 const CONFLICTS: [(u16, &str); 4] = [
-    (1020, "MariaDB's snapshot isolation: another has changed what was read"),
+    (
+        1020,
+        "MariaDB's snapshot isolation: another has changed what was read",
+    ),
     (1205, "lock wait timeout, which was a rest itself"),
     (1213, "deadlock, or certification in Galera"),
     (3101, "certification in a group"),
@@ -358,10 +361,7 @@ mod tests {
 
     #[test]
     fn what_is_read_first_is_written_back_with_the_amount() {
-        for (writing, lock) in [
-            (Writing::ReadFirst, false),
-            (Writing::ReadForUpdate, true),
-        ] {
+        for (writing, lock) in [(Writing::ReadFirst, false), (Writing::ReadForUpdate, true)] {
             let (mut client, memory) = client(&ClientsPlan {
                 finding: Finding::Staying,
                 writing,

@@ -237,7 +237,9 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
                 "updates were lost: read without a lock, and written back".to_owned()
             }
             Means::BadIfWhole | Means::BadIfLocked if is_whole => "BAD".to_owned(),
-            Means::BadIfWhole | Means::BadIfLocked => "a node came back without what it had told others".to_owned(),
+            Means::BadIfWhole | Means::BadIfLocked => {
+                "a node came back without what it had told others".to_owned()
+            }
             Means::OfLost => "counted as lost".to_owned(),
             Means::Innocent(why) => format!("innocent, {why}"),
         };

@@ -507,8 +507,16 @@ fn what_can_never_be_seen_is_told() {
         finding,
         ..fault(&[])
     };
-    told(&every(Finding::Staying), &source(), "not every node takes writes");
-    told(&every(Finding::List), &spec(Mode::Galera, 3), "finding = \"staying\"");
+    told(
+        &every(Finding::Staying),
+        &source(),
+        "not every node takes writes",
+    );
+    told(
+        &every(Finding::List),
+        &spec(Mode::Galera, 3),
+        "finding = \"staying\"",
+    );
     let stays = every(Finding::Staying);
     for spec in [spec(Mode::Galera, 3), spec(Mode::Single, 1)] {
         assert_eq!(misfits(&stays, &spec, &sites()), NONE);

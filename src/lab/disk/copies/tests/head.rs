@@ -298,7 +298,10 @@ fn a_mirror_that_is_to_fail_does_so_until_its_copy_is_whole_again() {
     let (write, _) = stage.write(5);
     stage.over(write);
     let (seq, bytes) = (write.0, u64::MAX);
-    assert!(is_done(&stage.heard(0, Message::Received { seq, bytes }), 5));
+    assert!(is_done(
+        &stage.heard(0, Message::Received { seq, bytes }),
+        5
+    ));
 }
 
 #[test]
