@@ -502,6 +502,18 @@ fn what_can_never_be_seen_is_told() {
         "{found:?}"
     );
     assert_eq!(misfits(&both, &source(), &sites()), NONE);
+}
+
+#[test]
+fn clients_stand_at_every_node_only_where_each_takes_writes() {
+    let told = |fault: &Fault, spec: &ModeSpec, part: &str| {
+        let found = misfits(fault, spec, &sites());
+        let whys: Vec<&str> = found.iter().map(|misfit| &misfit.why[..]).collect();
+        assert!(
+            whys.len() == 1 && whys[0].contains(part),
+            "{part}: {found:?}"
+        );
+    };
     let every = |finding| Fault {
         clients_at: ClientsAt::EveryNode,
         finding,
