@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flags::{self, Asked};
-use super::interval::{Noise, Risk, estimate, median, smallest_shown};
+use super::interval::{Noise, Risk, estimate, median, smallest_added, smallest_shown};
 use super::lags::lags;
 use super::latency::{latency, p99};
 use super::rates::{per_commit, rate, throughput};
@@ -150,12 +150,18 @@ fn against_baseline(
     let ratio = over_rounds(&by_round.ratio, Noise::Multiplies, risk);
     let base = Rounds::of_baseline(record, index);
     let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
+    let added_us = over_rounds(&by_round.added_us, Noise::Adds, risk);
+    // At a pace or an offered rate throughput tells of what was asked.
+    let is_given = record.header.cells[index].is_given();
+    let shown = ratio.filter(|_| !is_given);
+    let added = added_us.filter(|_| is_given);
     CellSummary {
-        added_us: over_rounds(&by_round.added_us, Noise::Adds, risk),
+        added_us,
         cpu_ratio: over_rounds(&by_round.cpu_ratio, Noise::Multiplies, risk),
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
         is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record, index)),
-        smallest_shown: ratio.and_then(|of| smallest_shown(&of, by_round.ratio.len(), risk)),
+        smallest_shown: shown.and_then(|of| smallest_shown(&of, by_round.ratio.len(), risk)),
+        smallest_added_us: added.and_then(|of| smallest_added(&of, by_round.added_us.len(), risk)),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(rounds)),
         ratio,
         ..named
@@ -167,11 +173,11 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     let is_ours = record.header.endpoints.is_empty();
     let applied_per_s = |m: &Measurement| applied::per_s(m, rounds.per, rounds.warmup_s);
     let throughput_per_s = rounds.by_round(|m| throughput(m, rounds.per));
-    let p50_us = rounds.by_round(|m| latency(&[m]).p50);
+    let p50_us = rounds.by_round(p50);
     let over = |own: f64, base: f64| (base > 0.0).then(|| own / base);
     let less = |own: f64, base: f64| Some(own - base);
     let cpu_sums = rounds.by_round(|m| contention::cpu_sum(m, rounds.per));
-    let p50 = |m: &Measurement, _| latency(&[m]).p50;
+    let p50_of: Figure = |m, _| p50(m);
     ByRound {
         applied_per_s: rounds.by_round(|m| applied_per_s(m).filter(|_| is_ours)),
         applied_share: rounds.by_round(|m| applied::share(m, rounds.per).filter(|_| is_ours)),
@@ -180,12 +186,24 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
         usd_per_million_queries: rounds.by_round(|m| usd_per_million(record, index, m)),
         ratio: paired(record, index, &throughput_per_s, (throughput, over)),
         cpu_ratio: paired(record, index, &cpu_sums, (contention::cpu_sum, over)),
-        added_us: paired(record, index, &p50_us, (p50, less)),
+        added_us: paired(record, index, &p50_us, (p50_of, less)),
         run_s: rounds.by_round(|m| median_of_iterations(m, |i| i.seconds)),
-        p95_us: rounds.by_round(|m| latency(&[m]).p95),
+        p95_us: rounds.by_round(p95),
         throughput_per_s,
         p50_us,
     }
+}
+
+/// Of a round whose unfinished transactions reach down to it, a percentile is only known to be no
+/// less: it stands in the table with its mark, and in no ratio.
+fn p50(measurement: &Measurement) -> Option<f64> {
+    let found = latency(&[measurement]);
+    found.p50.filter(|_| !found.at_least.p50)
+}
+
+fn p95(measurement: &Measurement) -> Option<f64> {
+    let found = latency(&[measurement]);
+    found.p95.filter(|_| !found.at_least.p95)
 }
 
 /// A figure over all rounds.

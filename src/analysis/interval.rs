@@ -78,9 +78,20 @@ fn quantile(rounds: usize, share: f64) -> f64 {
 /// without an interval, or of a figure that is not above zero.
 pub fn smallest_shown(of: &Estimate, rounds: usize, risk: Risk) -> Option<f64> {
     let half = (of.high? / of.low?).ln() / 2.0;
-    let student = risk.student(rounds);
-    let share = (half * shown_by_four_of_five(rounds, student) / student).exp() - 1.0;
+    let share = (half * shown_over_half(rounds, risk)).exp() - 1.0;
     Some(share).filter(|share| share.is_finite())
+}
+
+/// The same of a difference: how far from zero it would have to be, in its own unit.
+pub fn smallest_added(of: &Estimate, rounds: usize, risk: Risk) -> Option<f64> {
+    let half = (of.high? - of.low?) / 2.0;
+    Some(half * shown_over_half(rounds, risk)).filter(|least| least.is_finite())
+}
+
+/// What four of five runs show, over half an interval.
+fn shown_over_half(rounds: usize, risk: Risk) -> f64 {
+    let student = risk.student(rounds);
+    shown_by_four_of_five(rounds, student) / student
 }
 
 /// How far, in standard errors, the truth must lie from what an interval of `student` such errors

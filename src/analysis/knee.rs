@@ -52,9 +52,23 @@ fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
         distances: cell.distances.label.clone(),
         disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
         p99_us_max: seek.p99.as_secs_f64() * 1e6,
-        knee_per_s: estimate(&knees, Noise::Multiplies, Risk::of(study)).map(no_narrower),
+        knee_per_s: estimate(&knees, Noise::Multiplies, Risk::of(study))
+            .map(|estimate| as_known(estimate, &rounds)),
         rounds,
         point,
+    }
+}
+
+/// Rounds whose knee lay beyond what could be offered are in no figure: an interval of the others
+/// would speak of those alone.
+fn as_known(estimate: Estimate, rounds: &[RoundKnee]) -> Estimate {
+    let is_beyond = |round: &RoundKnee| match round.end {
+        KneeEnd::Below | KneeEnd::Above | KneeEnd::DriverFull => true,
+        KneeEnd::Found | KneeEnd::Open => false,
+    };
+    match rounds.iter().any(is_beyond) {
+        true => Estimate::without_interval(estimate.median),
+        false => no_narrower(estimate),
     }
 }
 
@@ -206,7 +220,7 @@ knee = { p99 = "20ms" }
 
     #[test]
     fn a_knee_has_an_interval_over_the_rounds_that_found_it() {
-        let knee = only(searched_over(&[1_000.5, 1_040.5, 990.5, 1_010.5, 1.0]));
+        let knee = only(searched_over(&[1_000.5, 1_040.5, 990.5, 1_010.5]));
         let estimate = knee.knee_per_s.expect("a knee");
         assert!(
             (estimate.median / 1_005.0).ln().abs() < 0.04,
@@ -214,8 +228,7 @@ knee = { p99 = "20ms" }
         );
         assert!(estimate.low.is_some() && estimate.high.is_some());
         let ends: Vec<KneeEnd> = knee.rounds.iter().map(|round| round.end).collect();
-        assert_eq!(ends[..4], [KneeEnd::Found; 4]);
-        assert_eq!(ends[4], KneeEnd::Below);
+        assert_eq!(ends, [KneeEnd::Found; 4]);
         assert_eq!(knee.p99_us_max, 20_000.0);
         assert_eq!(knee.workload, "update_index");
         let (kept, broke) = (knee.rounds[0].kept.unwrap(), knee.rounds[0].broke.unwrap());
@@ -223,6 +236,15 @@ knee = { p99 = "20ms" }
         let p99_us = [kept, broke].map(|rate| rate.p99_us.unwrap().round());
         assert!((p99_us[0] - 15_000.0).abs() < 20.0, "{p99_us:?}");
         assert!((p99_us[1] - 25_000.0).abs() < 30.0, "{p99_us:?}");
+    }
+
+    #[test]
+    fn rounds_whose_knee_lies_beyond_what_is_offered_leave_the_others_without_an_interval() {
+        let knee = only(searched_over(&[1_000.5, 1_040.5, 990.5, 1_010.5, 1.0]));
+        assert_eq!(knee.rounds[4].end, KneeEnd::Below);
+        let estimate = knee.knee_per_s.expect("a knee");
+        assert!((estimate.median / 1_005.0).ln().abs() < 0.04);
+        assert_eq!((estimate.low, estimate.high), (None, None));
     }
 
     #[test]

@@ -161,3 +161,36 @@ fn utc_stamp() -> String {
         time.tm_sec
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::plan;
+    use crate::study::written::sample;
+
+    #[test]
+    fn a_budget_that_holds_no_round_is_refused_with_what_one_takes() {
+        let study = sample(
+            "rounds = 2\nwarmup = \"1s\"\nmeasure = \"30s\"\n[[mode]]\nserver = \"mysql\"\n\
+             mode = \"single\"\n[[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n",
+        );
+        let plan = plan(&study);
+        let least = sequential::least(&study, &plan);
+        let within = |budget| {
+            let study = Study {
+                budget: Some(budget),
+                ..study.clone()
+            };
+            need_time(&study, &plan)
+        };
+        assert_eq!(need_time(&study, &plan), Ok(()), "no budget");
+        assert_eq!(within(least), Ok(()));
+        let told = within(least - Duration::from_secs(1)).unwrap_err();
+        let told = told.to_string();
+        assert!(told.starts_with("command line: --budget: given "), "{told}");
+        assert!(
+            told.contains("a round") && told.contains("min or more"),
+            "{told}"
+        );
+    }
+}

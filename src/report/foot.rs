@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::numbers::percent;
+use super::numbers::{percent, time};
 use super::page::Block;
 use crate::analysis::Summary;
 use crate::analysis::interval::LOOKS;
@@ -103,27 +103,41 @@ fn until(summary: &Summary) -> Option<String> {
 }
 
 /// Between which sizes of a difference the rows can tell.
-fn smallest_shown(summary: &Summary) -> Option<String> {
-    let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
-    let told = plain.filter(|cell| cell.pace_us.is_none() && !cell.is_ratio_shared);
-    let mut told: Vec<(f64, &str)> = told
-        .filter_map(|cell| Some((cell.smallest_shown?, &cell.label[..])))
-        .collect();
-    told.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let size = |share: f64| match share > 1.0 {
+fn smallest_shown(summary: &Summary) -> Vec<String> {
+    let plain = || summary.cells.iter().filter(|cell| cell.moved.is_none());
+    let shares = plain().filter(|cell| !cell.is_ratio_shared);
+    let shares = shares.filter_map(|cell| Some((cell.smallest_shown?, &cell.label[..])));
+    let added = plain().filter_map(|cell| Some((cell.smallest_added_us?, &cell.label[..])));
+    let share = |share: f64| match share > 1.0 {
         true => "none below 100 %".to_owned(),
         false => percent(share),
     };
-    let said = |(share, label): &(f64, &str)| format!("{} ({label})", size(*share));
+    let both = [
+        ("throughput", range(shares.collect(), share)),
+        (
+            "median commit, of rows at a pace or an offered rate",
+            range(added.collect(), time),
+        ),
+    ];
+    let said = |(what, range): (&str, Option<String>)| {
+        Some(format!(
+            "Smallest difference from the baseline's {what} that four of five such runs would \
+             show, by row: {}.",
+            range?
+        ))
+    };
+    both.into_iter().filter_map(said).collect()
+}
+
+/// `3 % (async) to 12 % (group)`
+fn range(mut told: Vec<(f64, &str)>, size: impl Fn(f64) -> String) -> Option<String> {
+    told.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let said = |(least, label): &(f64, &str)| format!("{} ({label})", size(*least));
     let (least, most) = (told.first()?, told.last()?);
-    let range = match told.len() {
+    Some(match told.len() {
         1 => said(least),
         _ => format!("{} to {}", said(least), said(most)),
-    };
-    Some(format!(
-        "Smallest difference from the baseline's throughput that four of five such runs would \
-         show, by row: {range}."
-    ))
+    })
 }
 
 /// What only a record tells in which one thing after the other was moved.

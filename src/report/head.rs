@@ -52,8 +52,12 @@ pub fn head(summary: &Summary) -> Vec<Block> {
     vec![Block::Title(title), Block::Facts(facts)]
 }
 
-/// `driver 20 of 21 hold (2026-11-23 10:00), open-loop 6 of 6 (…)`
+/// `driver 20 of 21 hold (2026-11-23 10:00), open-loop 6 of 6 (…)`. What was run whole says more
+/// than the same in short.
 fn self_test(parts: &[Part]) -> String {
+    let is_whole = |part: &Part, name: &str| !part.is_quick && part.name == name;
+    let is_told =
+        |part: &&Part| !part.is_quick || !parts.iter().any(|other| is_whole(other, &part.name));
     let one = |part: &Part| {
         let held = part.checks.iter().filter(|check| check.holds).count();
         let short = if part.is_quick { "in short, " } else { "" };
@@ -62,7 +66,10 @@ fn self_test(parts: &[Part]) -> String {
     };
     match parts.is_empty() {
         true => "not run on this host: `acklab self-test` measures what is known".to_owned(),
-        false => parts.iter().map(one).collect::<Vec<_>>().join(", "),
+        false => {
+            let told: Vec<String> = parts.iter().filter(is_told).map(one).collect();
+            told.join(", ")
+        }
     }
 }
 

@@ -373,7 +373,14 @@ fn programs(
 }
 
 fn lab_spec(plan: &LabPlan, study: &Study) -> LabSpec {
-    let spread = plan.modes.iter().any(|&mode| study.modes[mode].spread);
+    let spread = plan.modes.iter().any(|&mode| {
+        let spec = &study.modes[mode];
+        spec.spread
+            || study
+                .injections
+                .iter()
+                .any(|one| one.writes_everywhere(&spec.label))
+    });
     // Modes of copied volumes share no lab.
     let copied = study.modes[plan.modes[0]].mode;
     LabSpec {

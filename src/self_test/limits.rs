@@ -190,7 +190,7 @@ fn ms(seconds: f64) -> String {
 fn study(plant: &Plant, given: &str, rounds: u32) -> String {
     let (head, sweep) = (plant.head, (plant.sweep)(given));
     format!(
-        "name = \"self-test\"\ntitle = \"one limit, planted\"\nseed = 13\nrounds = {rounds}\n\
+        "name = \"self-test\"\ntitle = \"one limit, planted\"\nseed = 17\nrounds = {rounds}\n\
          warmup = \"0.3s\"\nmeasure = \"1.5s\"\n{head}[[sweep]]\n{sweep}"
     )
 }

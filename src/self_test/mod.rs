@@ -57,7 +57,7 @@ pub const KINDS: [Kind; 6] = [
     Kind {
         name: "same",
         title: "how often does a mode seem to differ from itself",
-        takes: [Duration::from_secs(115), Duration::from_secs(1_300)],
+        takes: [Duration::from_secs(115), Duration::from_secs(1_800)],
         run: same::run,
     },
     Kind {

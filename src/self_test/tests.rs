@@ -12,18 +12,24 @@ fn part(name: &str, holds: bool) -> Part {
 }
 
 #[test]
-fn outcomes_accumulate_and_a_part_s_last_one_counts() {
+fn outcomes_accumulate_and_a_part_s_last_one_counts_in_short_and_whole() {
     let cache = tempfile::tempdir().unwrap();
     assert_eq!(kept(cache.path()), []);
+    let short = |holds| Part {
+        is_quick: true,
+        ..part("driver", holds)
+    };
     for one in [
         part("driver", false),
         part("open-loop", true),
         part("driver", true),
+        short(false),
+        short(true),
     ] {
         keep(cache.path(), one).unwrap();
     }
-    let all = kept(cache.path());
-    assert_eq!(all, [part("open-loop", true), part("driver", true)]);
+    let all = [part("open-loop", true), part("driver", true), short(true)];
+    assert_eq!(kept(cache.path()), all);
     assert_eq!(cache.path().read_dir().unwrap().count(), 1);
 }
 

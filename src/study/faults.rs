@@ -236,7 +236,7 @@ pub enum ClientsAt {
     FirstSite,
     /// Half of them there, half in the site of the last node.
     BothSides,
-    /// As many at each node, which they write to and stay with.
+    /// One at each node, which it writes to and stays with; all of them where there is one node.
     EveryNode,
 }
 
@@ -291,7 +291,22 @@ pub struct Injection {
     pub modes: Vec<String>,
 }
 
+impl Fault {
+    /// Whether nothing is done, and clients do what they usually do: what is measured then is the
+    /// mode's own.
+    pub fn is_no_fault(&self) -> bool {
+        let is_usual = self.writing == Writing::InPlace && self.clients_at != ClientsAt::EveryNode;
+        self.steps.is_empty() && is_usual
+    }
+}
+
 impl Injection {
+    /// Whether clients of that mode write to all its nodes.
+    pub fn writes_everywhere(&self, label: &str) -> bool {
+        let is_it = |own: &String| own == label;
+        self.fault.clients_at == ClientsAt::EveryNode && self.modes.iter().any(is_it)
+    }
+
     /// At most so many trials, in those of its modes that are left; `None` if nothing remains.
     pub fn shortened(&self, trials: u32, is_left: impl Fn(&str) -> bool) -> Option<Injection> {
         let modes = self.modes.iter().filter(|label| is_left(label));

@@ -330,11 +330,12 @@ pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
     let begin = Instant::now();
     while !(out.is_over() && err.is_over()) {
         if begin.elapsed() >= COMMAND_LIMIT {
-            let there = all_processes();
+            let (there, logs) = (all_processes(), last_lines_of_logs());
             let _ = kill(pid, Signal::SIGKILL);
             let (out, err) = (out.text(), err.text());
             let arguments = arguments.join(" ");
-            panic!("acklab {arguments} did not end\n{out}\n{err}\n{there}");
+            // What it said last comes last: a long log is often cut in its midst.
+            panic!("{there}\n{logs}\nacklab {arguments} did not end\n{out}\n{err}");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -378,11 +379,27 @@ impl Told {
 /// All processes with what they wait for: to find out why one did not end.
 fn all_processes() -> String {
     let columns = "pid,ppid,stat,wchan:24,etime,time,args";
-    let mut ps = Command::new("ps");
-    let told = ps
-        .args(["-ww", "--ppid", "2", "-N", "-o", columns])
-        .output();
-    told.map_or_else(
+    told_by(Command::new("ps").args(["-ww", "--ppid", "2", "-N", "-o", columns]))
+}
+
+/// What servers and fronts of a lab that is still there said last.
+fn last_lines_of_logs() -> String {
+    let mut find = Command::new("find");
+    find.args([FOLDER, "-path", "*/run/*", "(", "-name", "error.log", "-o"]);
+    told_by(find.args([
+        "-path",
+        "*/front*/out",
+        ")",
+        "-exec",
+        "tail",
+        "-vn8",
+        "{}",
+        "+",
+    ]))
+}
+
+fn told_by(command: &mut Command) -> String {
+    command.output().map_or_else(
         |error| error.to_string(),
         |told| String::from_utf8_lossy(&told.stdout).into_owned(),
     )

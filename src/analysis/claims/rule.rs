@@ -146,10 +146,15 @@ impl Bound<'_> {
             verdict => verdict,
         };
         let is_there = !figures.is_empty();
+        let name = match over {
+            Some(over) => tell::pair(cell, over, among),
+            None => tell::cell(cell, among),
+        };
+        let is_of_many_loads = among.iter().any(|other| other.workload != cell.workload);
         Case {
-            name: match over {
-                Some(over) => tell::pair(cell, over, among),
-                None => tell::cell(cell, among),
+            name: match is_of_many_loads {
+                true => format!("{}: {name}", cell.workload),
+                false => name,
             },
             verdict: is_there.then_some(verdict),
             figures,

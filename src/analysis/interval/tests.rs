@@ -327,3 +327,19 @@ fn many_rounds_use_order_statistics() {
     let estimate = estimate(&values, Noise::Adds, Risk::ONE_LOOK).unwrap();
     assert_eq!((estimate.low, estimate.high), (Some(3.0), Some(10.0)));
 }
+
+#[test]
+fn the_smallest_difference_is_the_logarithm_of_the_smallest_ratio() {
+    let between = |low: f64, high: f64| Estimate {
+        median: (low + high) / 2.0,
+        low: Some(low),
+        high: Some(high),
+    };
+    let ratio = between((-0.1_f64).exp(), 0.1_f64.exp());
+    let share = smallest_shown(&ratio, 6, Risk::ONE_LOOK).unwrap();
+    let added = smallest_added(&between(-0.1, 0.1), 6, Risk::ONE_LOOK).unwrap();
+    assert!((added - share.ln_1p()).abs() < 1e-9, "{added} {share}");
+    assert!(added > 0.1, "more than half the interval");
+    let bare = Estimate::without_interval(5.0);
+    assert_eq!(smallest_added(&bare, 6, Risk::ONE_LOOK), None);
+}

@@ -134,9 +134,12 @@ pub struct CellSummary {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_alike: bool,
     /// The share by which the ratio would have to differ from 1 for four of five such runs to show
-    /// it; absent without an interval.
+    /// it; absent without an interval, and at a pace or an offered rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smallest_shown: Option<f64>,
+    /// The same of what is added, at a pace or an offered rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_added_us: Option<f64>,
     /// Whether this cell, or the baseline's, waited for the host's CPUs so much that the ratio is
     /// no price of the mode.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

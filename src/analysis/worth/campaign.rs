@@ -101,7 +101,8 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         trials_sound: sound.len(),
         trials_conclusive,
         trials_with_loss,
-        loss_share_max: share_max(trials_conclusive).filter(|_| trials_with_loss == 0),
+        loss_share_max: share_max(trials_conclusive)
+            .filter(|_| counts.harm() + counts.forbidden() == 0),
         counts,
         no_service_s_max: longest(|judged| judged.service.no_service_s),
         trials_without_return: sound.iter().filter(|(_, judged)| gone(judged)).count(),
@@ -121,6 +122,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
     };
     if worth.control.as_ref().is_some_and(|came| !came.has_fired()) {
         worth.verdict = Verdict::Undecided;
+        worth.loss_share_max = None;
     }
     worth
 }
@@ -140,7 +142,22 @@ pub fn under_controls(all: &mut [CampaignWorth]) {
     }
     for worth in all {
         worth.verdict = Verdict::Undecided;
+        worth.loss_share_max = None;
         worth.missing.extend(silent.iter().cloned());
+    }
+}
+
+/// Campaigns whose controls did not all run: what was found is found, but that nothing was lost is
+/// shown by nobody.
+pub fn without_controls(all: &mut [CampaignWorth], not_run: &[String]) {
+    let finds_nothing = |worth: &&mut CampaignWorth| {
+        matches!(worth.verdict, Verdict::Kept | Verdict::NoneLostNoPromise)
+    };
+    for worth in all.iter_mut().filter(finds_nothing) {
+        if !not_run.is_empty() {
+            worth.verdict = Verdict::Undecided;
+            worth.missing.extend(not_run.iter().cloned());
+        }
     }
 }
 

@@ -47,14 +47,13 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
     let forbidden = counts.forbidden() + usize::from(has_refused);
     let forbidden = forbidden + forbidden_rows(counts, promise);
     let broken = counts.lost_promised + counts.phantom_promised;
-    let harm = counts.lost + counts.phantom_reads + counts.broken_rows();
     let found = [
         (has(Weight::Evidence), Verdict::Undecided),
         (forbidden > 0, Verdict::Broken),
         (has(Weight::Fault), Verdict::Undecided),
         (broken > 0, Verdict::Broken),
         (has(Weight::Enough), Verdict::Undecided),
-        (harm > 0, Verdict::LostNoPromise),
+        (counts.harm() > 0, Verdict::LostNoPromise),
     ];
     let first = found.into_iter().find(|(is_so, _)| *is_so);
     first.map_or_else(|| unharmed(counts, promise), |(_, verdict)| verdict)

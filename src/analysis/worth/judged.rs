@@ -98,6 +98,11 @@ impl Counts {
         self.doubled + self.torn + self.unbalanced + self.diverged
     }
 
+    /// What somebody has lost by it, promised or not.
+    pub fn harm(&self) -> usize {
+        self.lost + self.phantom_reads + self.broken_rows()
+    }
+
     /// What no settings allow.
     pub fn forbidden(&self) -> usize {
         self.refused_present + self.never_sent + self.corrupt

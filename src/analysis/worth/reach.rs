@@ -29,11 +29,16 @@ fn acknowledged(trial: &Trial) -> impl Iterator<Item = &Transfer> {
     all.filter(|transfer| transfer.answer == Answer::Acknowledged)
 }
 
-/// Commits that had been sent and not been answered when a step was begun.
+/// Commits that had been sent when a step was begun, and that were not answered before it was done:
+/// what was answered meanwhile may have been so before it was in force.
 pub fn in_flight(trial: &Trial, step: &Done) -> usize {
     let is_on_its_way = |transfer: &&Transfer| {
         let is_sent = transfer.commit_us.is_some_and(|us| us <= step.begun_us);
-        is_sent && step.begun_us <= transfer.ended_us
+        let until_us = match transfer.answer {
+            Answer::Unanswered => step.begun_us,
+            Answer::Acknowledged | Answer::Refused => step.ended_us,
+        };
+        is_sent && until_us <= transfer.ended_us
     };
     let all = trial.history.transfers.iter();
     all.filter(is_on_its_way).count()
@@ -132,8 +137,17 @@ mod tests {
             is_seen(reach, &fault, &trial)
         };
         let in_flight = Reach::InFlight(0);
-        assert!(!is(in_flight, 240) && is(in_flight, 250) && is(in_flight, 300));
-        assert!(!is(in_flight, 301), "it was answered");
+        assert!(!is(in_flight, 240) && is(in_flight, 250) && is(in_flight, 290));
+        assert!(
+            !is(in_flight, 291),
+            "it was answered before the kill was done"
+        );
+        let mut trial = with(&[(0, 200)], vec![done(0, 291, &[0])]);
+        trial.history.transfers[0].answer = Answer::Unanswered;
+        assert!(
+            is_seen(in_flight, &fault, &trial),
+            "the kill took the answer"
+        );
         assert!(!is(Reach::InFlight(1), 250), "no such step");
         let before = |least| Reach::AcknowledgedBefore(0, least);
         assert!(is(before(1), 300) && !is(before(2), 300) && is(before(2), 301));

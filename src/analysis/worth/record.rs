@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::campaign::{CampaignWorth, summarise, under_controls};
+use super::campaign::{CampaignWorth, summarise, under_controls, without_controls};
 use super::expected::{Foretold, foretold};
 use super::fresh_reads::{Places, fresh_reads, name};
 use super::modes::{Course, CourseStep, ModeWorth};
@@ -43,12 +43,36 @@ pub fn of_record(record: &Record, measured: (&[CellSummary], &[Anatomy])) -> Vec
     let judged = packed.map(|(mode, one)| judged(header, mode, &one.whole()));
     let (told, mut worths): (Vec<Told>, Vec<CampaignWorth>) = judged.unzip();
     under_controls(&mut worths);
+    without_controls(&mut worths, &controls_not_run(record));
     let both = told.into_iter().zip(worths);
     let mut all: Vec<ModeWorth> = both
         .map(|(told, worth)| of_mode(header, told, worth, measured))
         .collect();
     all.sort_by_key(|one| one.is_control);
     all
+}
+
+/// Controls that were asked for, and have fewer trials than that. A sentence each.
+fn controls_not_run(record: &Record) -> Vec<String> {
+    let study = &record.header.study;
+    let trials = |label: &String, fault: &Fault| {
+        let mode = study.modes.iter().position(|spec| spec.label == *label)?;
+        let mut there = record.campaigns.get(&mode)?.iter();
+        let campaign = there.find(|one| one.light.fault == *fault)?;
+        Some(campaign.light.trials.len())
+    };
+    let controls = study
+        .injections
+        .iter()
+        .filter(|one| one.fault.control.is_some());
+    let cases = controls.flat_map(|one| one.modes.iter().map(move |label| (one, label)));
+    let not_run = cases.filter_map(|(one, label)| {
+        let (name, asked) = (&one.fault.name, one.trials as usize);
+        let done = trials(label, &one.fault).unwrap_or(0);
+        let said = format!("the control {name} in {label} has {done} of {asked} trials");
+        (done < asked).then_some(said)
+    });
+    not_run.collect()
 }
 
 fn judged(header: &Header, mode: usize, campaign: &Campaign) -> (Told, CampaignWorth) {
@@ -107,7 +131,7 @@ fn of_mode(
         .iter()
         .map(|site| far(site).unwrap_or_default())
         .collect();
-    let is_left_alone = told.fault.steps.is_empty();
+    let is_left_alone = told.fault.is_no_fault();
     let places = Places {
         nodes: &nodes,
         far: &far,

@@ -12,6 +12,9 @@ use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::node::{Node, pause};
 use crate::study::ModeSpec;
 
+/// Longer than the largest write set takes to be applied.
+const STANDS: Duration = Duration::from_secs(120);
+
 /// The provider, its addresses, and what Galera demands of InnoDB.
 pub fn settings(lab: &Lab, i: usize) -> Settings {
     let addresses: Vec<String> = lab
@@ -316,14 +319,52 @@ pub fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     Ok(true)
 }
 
+/// Since when a node that is behind has committed nothing. One that has left its cluster, or whose
+/// applier waits for itself, goes on answering.
+#[derive(Default)]
+pub struct Standing {
+    at: Option<(u64, Instant)>,
+}
+
+impl Standing {
+    /// Looks once more.
+    ///
+    /// # Errors
+    /// A breakdown, with what the node says of itself, if it has stood still for [`STANDS`].
+    pub fn look(&mut self, node: &mut Node) -> Result<()> {
+        let last = last_committed(node)?;
+        if !self.is_over(last, Instant::now()) {
+            return Ok(());
+        }
+        let said = heard(node, "ask why nothing is applied")?;
+        let status = format!("nothing since {last} for {} s: {said:?}", STANDS.as_secs());
+        Err(node.breakdown("apply what others committed", &status))
+    }
+
+    /// Whether it has been at this one for too long.
+    fn is_over(&mut self, last: u64, now: Instant) -> bool {
+        match self.at {
+            Some((before, since)) if before == last => now.duration_since(since) >= STANDS,
+            _ => {
+                self.at = Some((last, now));
+                false
+            }
+        }
+    }
+}
+
 fn last_committed(node: &mut Node) -> Result<u64> {
     let status = node.pairs("SHOW GLOBAL STATUS LIKE 'wsrep_last_committed'")?;
     let text = status
         .get("wsrep_last_committed")
         .cloned()
         .unwrap_or_default();
-    let parsed = text.parse();
-    parsed.map_err(|_| node.breakdown("read wsrep_last_committed", &format!("got `{text}`")))
+    match text.parse() {
+        // One that has none yet says the largest number that there is.
+        Ok(u64::MAX) => Ok(0),
+        Ok(last) => Ok(last),
+        Err(_) => Err(node.breakdown("read wsrep_last_committed", &format!("got `{text}`"))),
+    }
 }
 
 #[cfg(test)]
@@ -331,6 +372,20 @@ mod tests {
     use super::*;
 
     const UUID: &str = "8bcf4a34-aedb-14e5-bcc3-d3e36277729f";
+
+    #[test]
+    fn a_node_stands_still_if_it_commits_nothing_for_long() {
+        let mut standing = Standing::default();
+        let begin = Instant::now();
+        let mut after =
+            |seconds: u64, last: u64| standing.is_over(last, begin + Duration::from_secs(seconds));
+        let limit = STANDS.as_secs();
+        assert!(!after(0, 7));
+        assert!(!after(limit - 1, 7));
+        assert!(!after(limit, 8), "it went on");
+        assert!(!after(2 * limit - 1, 8));
+        assert!(after(2 * limit, 8));
+    }
 
     #[test]
     fn a_recovered_position_is_read_from_what_the_server_says() {

@@ -143,11 +143,18 @@ fn wait_applying(lab: &mut Lab, members: usize) -> Result<()> {
 /// a request to stop and the death of a server are heard.
 pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
     let deadline = Instant::now() + limit;
+    let mut standing = galera::Standing::default();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let look = left.min(CATCH_UP_LOOK);
         let is_level = match lab.spec.family {
-            Family::Galera => galera::catch_up(lab, i, look)?,
+            Family::Galera => {
+                let is_level = galera::catch_up(lab, i, look)?;
+                if !is_level {
+                    standing.look(&mut lab.nodes[i])?;
+                }
+                is_level
+            }
             Family::Group => group::catch_up(lab, i, look)?,
             Family::Replication => replication::catch_up(lab, i, look)?,
             // No server follows the writer.

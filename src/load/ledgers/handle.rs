@@ -77,6 +77,11 @@ impl Clients {
         now_ns().saturating_sub(self.start_ns) / 1_000
     }
 
+    /// By how many µs its clock began after that of others.
+    pub fn later_than_us(&self, others: &Clients) -> u64 {
+        self.start_ns.saturating_sub(others.start_ns) / 1_000
+    }
+
     /// Transfers acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.transfers.memory.acknowledged()

@@ -96,7 +96,11 @@ pub fn blocks(one: &ModeWorth) -> Vec<Block> {
 
 /// `kept; promised: each commit is flushed first …`
 fn verdict(worth: &CampaignWorth) -> String {
-    let word = worth.verdict.word();
+    let is_no_commit = worth.verdict == Verdict::LostNoPromise && worth.counts.lost == 0;
+    let word = match is_no_commit {
+        true => "lost, no promise (no commit: what a client had read or written)",
+        false => worth.verdict.word(),
+    };
     let Some(given) = &worth.promise else {
         return word.to_owned();
     };

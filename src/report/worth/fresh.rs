@@ -113,8 +113,8 @@ fn notes(worth: &[ModeWorth]) -> Vec<String> {
     ];
     let fresh = || worth.iter().flat_map(|one| &one.fresh);
     if fresh().any(|it| it.added_us.is_some()) {
-        let added = "adds to a plain one: from the same place at the same time, paired by trial; \
-                     ~: no difference shown";
+        let added = "adds to a plain one: from the same place at the same time, paired by trial; a \
+                     plain one has the level that the mode is set to; ~: no difference shown";
         notes.insert(1, added.to_owned());
     }
     let levels = fresh().filter_map(|it| it.level.as_deref());

@@ -63,8 +63,8 @@ impl Crowd {
             };
             let command = |site: &str| command(subject, site);
             let clients = Clients::start(command, &plan, &readers)?;
-            let first_us = crowd.groups.first().map(|first| first.clients.now_us());
-            let later_us = first_us.map_or(0, |us| us.saturating_sub(clients.now_us()));
+            let first = crowd.groups.first();
+            let later_us = first.map_or(0, |first| clients.later_than_us(&first.clients));
             crowd.groups.push(Group {
                 clients,
                 front,

@@ -396,7 +396,11 @@ impl Choice<'_> {
             sites: self.sites,
             trials: self.trials,
         };
-        let is_asked = |name: &str| asked.iter().any(|it| it.fault.name == name);
+        // A control's schedule in a mode that it is no control of shows nothing of the check.
+        let is_asked = |name: &str| {
+            let mut same = asked.iter().filter(|it| it.fault.name == name);
+            same.any(|it| it.fault.control.is_some())
+        };
         let rows = fault_catalogue::controls().into_iter();
         let rows = rows.filter(|row| !is_asked(&row.fault.name));
         let control = |row: &'static CatalogueRow| {

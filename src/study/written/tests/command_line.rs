@@ -20,6 +20,17 @@ fn the_command_line_meets_the_same_limits() {
     command line: --warmup: given 2h; must be a time from 0 to 1 h
     command line: --measure: given 1ms; must be a time from 100 ms to 1 h
     "#);
+    let narrow = Overrides {
+        until: Some(0.0),
+        rounds: Some(3),
+        budget: Some(Duration::ZERO),
+        ..Overrides::default()
+    };
+    assert_snapshot!(study.clone().apply(&narrow).unwrap_err().to_string(), @r#"
+    command line: --until: given 0%; must be a share from 0.1% to 50%
+    command line: --rounds: given 3; must be a whole number from 4 to 16
+    command line: --budget: given 0ms; must be a time from 1 s to 168 h
+    "#);
     let long = Overrides {
         rounds: Some(1_000),
         measure: Some(Duration::from_secs(3_600)),
