@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::flags::{self, Asked};
 use super::interval::{Noise, Risk, estimate, median, smallest_added, smallest_shown};
 use super::lags::lags;
-use super::latency::{latency, p99};
+use super::latency::{latency, p50, p95, p99};
 use super::rates::{per_commit, rate, throughput};
 use super::summary::{
     ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, PairOfSites, Per, ReplicaCpu,
@@ -192,18 +192,6 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
         throughput_per_s,
         p50_us,
     }
-}
-
-/// Of a round whose unfinished transactions reach down to it, a percentile is only known to be no
-/// less: it stands in the table with its mark, and in no ratio.
-fn p50(measurement: &Measurement) -> Option<f64> {
-    let found = latency(&[measurement]);
-    found.p50.filter(|_| !found.at_least.p50)
-}
-
-fn p95(measurement: &Measurement) -> Option<f64> {
-    let found = latency(&[measurement]);
-    found.p95.filter(|_| !found.at_least.p95)
 }
 
 /// A figure over all rounds.

@@ -116,6 +116,19 @@ fn p99_of(rounds: &[Histogram<u64>], risk: Risk) -> Option<Estimate> {
     })
 }
 
+/// Of a round whose unfinished transactions reach down to it, a percentile is only known to be no
+/// less: it stands in the table with its mark, and in no ratio.
+pub fn p50(measurement: &Measurement) -> Option<f64> {
+    let found = latency(&[measurement]);
+    found.p50.filter(|_| !found.at_least.p50)
+}
+
+/// The same of the 95th.
+pub fn p95(measurement: &Measurement) -> Option<f64> {
+    let found = latency(&[measurement]);
+    found.p95.filter(|_| !found.at_least.p95)
+}
+
 #[cfg(test)]
 mod tests {
     use rand::{RngExt, SeedableRng};
@@ -147,6 +160,10 @@ mod tests {
         assert_eq!((found.samples, found.unfinished), (1_000, 30));
         assert_eq!((found.at_least.p50, found.at_least.p95), (false, false));
         assert!(found.at_least.p99 && found.p99 > Some(9e6));
+        assert!(p50(&hanging).is_some() && p95(&hanging).is_some());
+        let stuck = measured(&[1_000; 900], &[9_970_000; 100]);
+        assert!(p50(&stuck).is_some());
+        assert_eq!(p95(&stuck), None, "only known to be no less");
         // A few that are under way at the end change nothing.
         let ended: Vec<u64> = (1..=9_990).collect();
         let few = latency(&[&measured(&ended, &[300; 10])]);

@@ -113,16 +113,17 @@ fn smallest_shown(summary: &Summary) -> Vec<String> {
         false => percent(share),
     };
     let both = [
-        ("throughput", range(shares.collect(), share)),
+        ("throughput", "by row", range(shares.collect(), share)),
         (
-            "median commit, of rows at a pace or an offered rate",
+            "median commit",
+            "by row at a pace or an offered rate",
             range(added.collect(), time),
         ),
     ];
-    let said = |(what, range): (&str, Option<String>)| {
+    let said = |(what, rows, range): (&str, &str, Option<String>)| {
         Some(format!(
             "Smallest difference from the baseline's {what} that four of five such runs would \
-             show, by row: {}.",
+             show, {rows}: {}.",
             range?
         ))
     };

@@ -1,5 +1,5 @@
-//! What became of the parts on this host: one file in the cache, with the last outcome of each part,
-//! in short and whole.
+//! What became of the parts on this host: one file in the cache, with the last outcome of each
+//! part, in short and whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};

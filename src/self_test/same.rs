@@ -34,8 +34,9 @@ fn study(is_quick: bool) -> String {
     let modes: String = (1..=pairs).map(pair).collect();
     let connections = if is_quick { "[1]" } else { "[1, 4]" };
     format!(
-        "name = \"self-test\"\ntitle = \"a mode and its copies\"\nrounds = {rounds}\nwarmup = \"0.2s\"\n\
-         measure = \"0.8s\"\n{modes}[[sweep]]\nworkload = [\"update_index\", \"point_select\"]\n\
+        "name = \"self-test\"\ntitle = \"a mode and its copies\"\nrounds = {rounds}\n\
+         warmup = \"0.2s\"\nmeasure = \"0.8s\"\n{modes}[[sweep]]\n\
+         workload = [\"update_index\", \"point_select\"]\n\
          connections = {connections}\nrtt = [\"1ms\", \"2ms\", \"4ms\"]\n"
     )
 }
