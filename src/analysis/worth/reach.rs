@@ -29,11 +29,11 @@ fn acknowledged(trial: &Trial) -> impl Iterator<Item = &Transfer> {
     all.filter(|transfer| transfer.answer == Answer::Acknowledged)
 }
 
-/// Commits that had been sent when a step was begun, and that were not answered before it was done:
-/// what was answered meanwhile may have been so before it was in force.
+/// Commits that had been sent when a step was in force, and had not been answered by then. Whose
+/// connection was lost meanwhile has been answered nothing.
 pub fn in_flight(trial: &Trial, step: &Done) -> usize {
     let is_on_its_way = |transfer: &&Transfer| {
-        let is_sent = transfer.commit_us.is_some_and(|us| us <= step.begun_us);
+        let is_sent = transfer.commit_us.is_some_and(|us| us <= step.ended_us);
         let until_us = match transfer.answer {
             Answer::Unanswered => step.begun_us,
             Answer::Acknowledged | Answer::Refused => step.ended_us,
@@ -137,7 +137,7 @@ mod tests {
             is_seen(reach, &fault, &trial)
         };
         let in_flight = Reach::InFlight(0);
-        assert!(!is(in_flight, 240) && is(in_flight, 250) && is(in_flight, 290));
+        assert!(!is(in_flight, 239) && is(in_flight, 240) && is(in_flight, 290));
         assert!(
             !is(in_flight, 291),
             "it was answered before the kill was done"
