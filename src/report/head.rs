@@ -255,3 +255,23 @@ fn is_one_more(summary: &Summary, index: usize) -> bool {
     let mut before = summary.labs[..index].iter();
     own.is_some() && before.any(|lab| kind(lab) == own)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_was_run_whole_is_not_told_in_short() {
+        let part = |name: &str, is_quick| Part {
+            name: name.to_owned(),
+            is_quick,
+            ..Part::default()
+        };
+        let all = [part("knee", false), part("knee", true), part("same", true)];
+        let told = self_test(&all);
+        assert_eq!(told.matches("knee").count(), 1, "{told}");
+        assert!(told.starts_with("knee 0 of 0 hold (1970"), "{told}");
+        assert!(told.contains("same 0 of 0 hold (in short, 1970"), "{told}");
+        assert!(self_test(&[]).starts_with("not run on this host"));
+    }
+}

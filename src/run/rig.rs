@@ -373,14 +373,8 @@ fn programs(
 }
 
 fn lab_spec(plan: &LabPlan, study: &Study) -> LabSpec {
-    let spread = plan.modes.iter().any(|&mode| {
-        let spec = &study.modes[mode];
-        spec.spread
-            || study
-                .injections
-                .iter()
-                .any(|one| one.writes_everywhere(&spec.label))
-    });
+    let modes = plan.modes.iter().map(|&mode| &study.modes[mode]);
+    let spread = modes.into_iter().any(|spec| study.is_spread(spec));
     // Modes of copied volumes share no lab.
     let copied = study.modes[plan.modes[0]].mode;
     LabSpec {
@@ -429,6 +423,22 @@ mod tests {
         assert_eq!(dealt(&sysbench, 2), [(1, 1), (1, 1)]);
         let mysqlslap = Workload::mysqlslap(MysqlslapLoad::Write);
         assert_eq!(dealt(&mysqlslap, 50), [(3, 50)]);
+    }
+
+    /// Or keys that the nodes give would collide.
+    #[test]
+    fn nodes_that_all_have_clients_give_keys_of_their_own() {
+        let step = |clients: &str| {
+            let text = format!(
+                "sites = [\"a\", \"b\", \"c\"]\ndisk = {{ flush = \"1ms\" }}\n[[mode]]\n\
+                 server = \"mariadb\"\nmode = \"galera\"\n[[fault]]\nname = \"quiet\"\n\
+                 finding = \"staying\"\nclients = \"{clients}\"\nstep = []\n[[sweep]]\n\
+                 workload = \"update_index\"\nrtt = \"1ms\"\n"
+            );
+            let study = written::sample(&text);
+            lab_spec(&labs(&study)[0], &study).auto_increment_step()
+        };
+        assert_eq!((step("first site"), step("every node")), (1, 3));
     }
 
     #[test]

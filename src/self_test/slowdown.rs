@@ -113,8 +113,8 @@ fn held(planted: &Planted, ratios: &[Estimate], all: usize) -> Check {
     enough(what, (count, all), HELD, "hold it")
 }
 
-/// So many of some, where this share of them should. Chance may take some of few: it is told, and
-/// no bound is loosened for it.
+/// So many of some, where this share of them should. Chance may take one of few, and no bound is
+/// loosened for it.
 fn enough(what: String, (count, of): (usize, usize), share: f64, verb: &str) -> Check {
     // Not one more for what is left by rounding.
     let least = (of as f64 * share - 1e-9).ceil() as usize;

@@ -258,7 +258,7 @@ pub enum Writing {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// Commits were on their way when the step of that number, from 0 on, was done.
+    /// Commits were on their way when the step of that number, from 0 on, was in force.
     InFlight(usize),
     /// So many were acknowledged before it.
     AcknowledgedBefore(usize, u64),
@@ -301,12 +301,6 @@ impl Fault {
 }
 
 impl Injection {
-    /// Whether clients of that mode write to all its nodes.
-    pub fn writes_everywhere(&self, label: &str) -> bool {
-        let is_it = |own: &String| own == label;
-        self.fault.clients_at == ClientsAt::EveryNode && self.modes.iter().any(is_it)
-    }
-
     /// At most so many trials, in those of its modes that are left; `None` if nothing remains.
     pub fn shortened(&self, trials: u32, is_left: impl Fn(&str) -> bool) -> Option<Injection> {
         let modes = self.modes.iter().filter(|label| is_left(label));

@@ -41,7 +41,7 @@ pub use capabilities::{Capabilities, Capability, Flavour};
 pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
 pub use endpoint::EndpointSpec;
 use fault::{Fault, Leaves};
-use faults::Injection;
+use faults::{ClientsAt, Injection};
 pub use front::{Front, FrontAt, Proxy};
 pub use mode::{Ack, Consistency, Mode, ModeSpec, Variables, Varied, WaitPoint, WhenShort};
 pub use moved::{Moved, Thing};
@@ -138,6 +138,15 @@ impl Study {
             Some(endpoint) => endpoint.tls.is_on(),
             None => spec.tls.unwrap_or(self.tls),
         }
+    }
+
+    /// Whether clients of that mode write to all its nodes: in its load, or beside a fault.
+    pub fn is_spread(&self, spec: &ModeSpec) -> bool {
+        let mut injections = self.injections.iter();
+        let is_beside = |one: &Injection| {
+            one.fault.clients_at == ClientsAt::EveryNode && one.modes.contains(&spec.label)
+        };
+        spec.spread || injections.any(is_beside)
     }
 
     /// Faults injected in a mode after the last round, each as often as `power_cuts` says.

@@ -17,7 +17,8 @@ pub struct Knee {
     pub disks: Option<String>,
     /// The limit.
     pub p99_us_max: f64,
-    /// Over the rounds that found it, in transactions per second; absent where none did.
+    /// Over the rounds that found it, in transactions per second; absent where none did. Without an
+    /// interval where the knee of another round lay beyond what could be offered.
     pub knee_per_s: Option<Estimate>,
     /// Every round in which it was searched for.
     pub rounds: Vec<RoundKnee>,

@@ -121,8 +121,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         each,
     };
     if worth.control.as_ref().is_some_and(|came| !came.has_fired()) {
-        worth.verdict = Verdict::Undecided;
-        worth.loss_share_max = None;
+        leave_open(&mut worth, &[]);
     }
     worth
 }
@@ -140,11 +139,7 @@ pub fn under_controls(all: &mut [CampaignWorth]) {
     if silent.is_empty() {
         return;
     }
-    for worth in all {
-        worth.verdict = Verdict::Undecided;
-        worth.loss_share_max = None;
-        worth.missing.extend(silent.iter().cloned());
-    }
+    all.iter_mut().for_each(|worth| leave_open(worth, &silent));
 }
 
 /// Campaigns whose controls did not all run: what was found is found, but that nothing was lost is
@@ -153,12 +148,18 @@ pub fn without_controls(all: &mut [CampaignWorth], not_run: &[String]) {
     let finds_nothing = |worth: &&mut CampaignWorth| {
         matches!(worth.verdict, Verdict::Kept | Verdict::NoneLostNoPromise)
     };
-    for worth in all.iter_mut().filter(finds_nothing) {
-        if !not_run.is_empty() {
-            worth.verdict = Verdict::Undecided;
-            worth.missing.extend(not_run.iter().cloned());
-        }
+    if not_run.is_empty() {
+        return;
     }
+    let found_nothing = all.iter_mut().filter(finds_nothing);
+    found_nothing.for_each(|worth| leave_open(worth, not_run));
+}
+
+/// Nothing is decided, for these reasons; so nothing is bounded.
+fn leave_open(worth: &mut CampaignWorth, why: &[String]) {
+    worth.verdict = Verdict::Undecided;
+    worth.loss_share_max = None;
+    worth.missing.extend_from_slice(why);
 }
 
 /// Exit codes and headlines take the worst: what is broken, then what is open.

@@ -19,7 +19,7 @@ pub struct Judged {
     pub promise: Promise,
     #[serde(flatten)]
     pub counts: Counts,
-    /// Commits on their way when the first step was begun.
+    /// Commits on their way when the first step was in force.
     pub in_flight: usize,
     pub service: Service,
     /// Of each reader.

@@ -4,7 +4,7 @@ use super::choose::MODES;
 use super::*;
 use crate::study::capabilities;
 use crate::study::faults::fit::misfits;
-use crate::study::faults::{Control, Reach};
+use crate::study::faults::{Control, Injection, Reach};
 
 fn asked(faults: &[&str]) -> Breaking {
     Breaking {
@@ -104,6 +104,25 @@ fn every_mode_is_asked_first_what_its_writers_machine_dying_takes() {
         "write-quorum-3",
     ];
     assert_eq!(controls, expected);
+}
+
+/// Its schedule in a mode that it is no control of shows nothing of the check.
+#[test]
+fn a_control_s_schedule_in_another_mode_is_no_control() {
+    let mut only = asked(&["killed"]);
+    only.modes = vec!["async".to_owned()];
+    let study = study(&only);
+    let controls = study
+        .injections
+        .iter()
+        .filter(|one| one.fault.control.is_some());
+    let controls: BTreeSet<&str> = controls.map(|one| &one.fault.name[..]).collect();
+    assert_eq!(
+        controls,
+        ["killed", "link-cut", "loose-power-cut", "no-fault"].into()
+    );
+    let plain = |one: &&Injection| one.fault.name == "killed" && one.fault.control.is_none();
+    assert!(study.injections.iter().any(|one| plain(&one)));
 }
 
 #[test]

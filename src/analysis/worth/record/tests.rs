@@ -11,7 +11,7 @@ use crate::analysis::worth::tests::made::{Made, Setting};
 use crate::analysis::worth::tests::planted::Planted;
 use crate::record::packed::PackedCampaign;
 use crate::study::Sweep;
-use crate::study::faults::Control;
+use crate::study::faults::{Control, Injection, Writing};
 
 /// A campaign of made-up trials, one of each of these anomalies, under that name.
 fn campaign(name: &str, setting: Setting, planted: &[Planted]) -> Campaign {
@@ -150,6 +150,56 @@ fn a_silent_control_leaves_all_undecided() {
         all.iter()
             .all(|one| one.worth.verdict == Verdict::Undecided)
     );
+}
+
+#[test]
+fn a_control_that_did_not_run_leaves_open_where_nothing_was_found() {
+    let with = |trials: u32, has_run: bool| {
+        let mut record = example();
+        let fault = record.campaigns[&0][0].light.fault.clone();
+        let modes = vec![record.header.study.modes[0].label.clone()];
+        record.header.study.injections = vec![Injection {
+            fault,
+            trials,
+            modes,
+        }];
+        if !has_run {
+            record.campaigns.remove(&0);
+        }
+        summarise(&record).worth
+    };
+    let kept = |all: &[ModeWorth]| of(all, "mysql semisync", "writer-dies").worth.clone();
+    let whole = kept(&with(5, true));
+    assert_eq!(whole.verdict, Verdict::Kept);
+    assert!(whole.loss_share_max.is_some());
+    for (all, has) in [(with(6, true), "5 of 6"), (with(5, false), "0 of 5")] {
+        let open = kept(&all);
+        assert_eq!(
+            (open.verdict, open.loss_share_max),
+            (Verdict::Undecided, None)
+        );
+        let told = format!("the control killed in mysql single has {has} trials");
+        assert!(open.missing.contains(&told), "{:?}", open.missing);
+        let found = |label, fault| of(&all, label, fault).worth.verdict;
+        assert_eq!(found("mysql group", "member-dies"), Verdict::Broken);
+        assert_eq!(found("mysql async", "writer-dies"), Verdict::LostNoPromise);
+    }
+}
+
+/// Reads beside clients who read and write back at every node tell of these.
+#[test]
+fn fresh_reads_are_told_where_clients_do_what_they_usually_do() {
+    let rows = |writing| {
+        let mut record = example();
+        let mut quiet = quiet(Control::Nothing);
+        quiet.fault.writing = writing;
+        record.campaigns.insert(4, vec![PackedCampaign::of(&quiet)]);
+        let all = summarise(&record).worth;
+        let label = &record.header.study.modes[4].label;
+        of(&all, label, "no-fault").fresh.len()
+    };
+    assert!(rows(Writing::InPlace) > 0);
+    assert_eq!(rows(Writing::ReadFirst), 0);
 }
 
 #[test]
