@@ -26,7 +26,7 @@ pub fn agrees(trial: &Trial, judged: &Judged) -> Result<(), String> {
 }
 
 /// What is counted twice.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 15] = [
     "acknowledged",
     "promised",
     "lost",
@@ -40,12 +40,11 @@ const NAMES: [&str; 16] = [
     "phantom_reads",
     "phantom_promised",
     "errant",
-    "skipped",
     "diverged",
     "corrupt",
 ];
 
-fn first(judged: &Judged) -> [usize; 16] {
+fn first(judged: &Judged) -> [usize; 15] {
     let counts = &judged.counts;
     [
         counts.acknowledged,
@@ -61,7 +60,6 @@ fn first(judged: &Judged) -> [usize; 16] {
         counts.phantom_reads,
         counts.phantom_promised,
         counts.errant,
-        counts.skipped,
         counts.diverged,
         counts.corrupt,
     ]
@@ -133,7 +131,7 @@ fn seen_with_promise(trial: &Trial, judged: &Judged) -> Tokens {
     }
 }
 
-fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
+fn count(trial: &Trial, judged: &Judged) -> [usize; 15] {
     let acknowledged = with_answer(trial, Answer::Acknowledged);
     let unanswered = with_answer(trial, Answer::Unanswered);
     let refused = with_answer(trial, Answer::Refused);
@@ -141,7 +139,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
     let could_be_read = |held: &&Held| held.unread.is_none();
     let nodes: Vec<&Held> = trial.serving.iter().filter(could_be_read).collect();
     let none_is_left = trial.serving.is_empty() && trial.refused.is_some();
-    let mut counts = [0; 16];
+    let mut counts = [0; 15];
     counts[..2].copy_from_slice(&[acknowledged.len(), promised.len()]);
     if nodes.is_empty() && !none_is_left {
         return counts;
@@ -158,13 +156,8 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
         lacking.clone_from(&sent);
     }
     let mut elsewhere = Tokens::new();
-    let mut skipped = Tokens::new();
     for held in trial.others.iter().filter(could_be_read) {
         elsewhere.extend(on(held));
-        if held.is_level {
-            let there = acknowledged.difference(&lacking);
-            skipped.extend(there.filter(|token| !on(held).contains(token)));
-        }
     }
     let seen = seen(trial);
     let found: Tokens = [&somewhere, &elsewhere, &seen]
@@ -186,7 +179,6 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
         gone.len(),
         (&gone & &seen_with_promise).len(),
         (&elsewhere - &somewhere).len(),
-        skipped.len(),
         diverged(&nodes),
         nodes
             .iter()

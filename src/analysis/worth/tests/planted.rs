@@ -25,7 +25,6 @@ pub enum Planted {
     Phantom,
     Flickered,
     Errant,
-    Skipped,
     Diverged,
     Corrupt,
     RefusesItsData,
@@ -40,7 +39,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    pub const ALL: [Planted; 29] = [
+    pub const ALL: [Planted; 28] = [
         Planted::Nothing,
         Planted::Lost,
         Planted::Hole,
@@ -58,7 +57,6 @@ impl Planted {
         Planted::Phantom,
         Planted::Flickered,
         Planted::Errant,
-        Planted::Skipped,
         Planted::Diverged,
         Planted::Corrupt,
         Planted::RefusesItsData,
@@ -79,7 +77,7 @@ impl Planted {
             Planted::LostAfterItWentAlone | Planted::LostJustBefore | Planted::AloneUnknown => {
                 setting == Setting::Promoted
             }
-            Planted::Forked | Planted::WrongChoice | Planted::Skipped => has_candidates,
+            Planted::Forked | Planted::WrongChoice => has_candidates,
             Planted::Errant => setting != Setting::Killed,
             Planted::StepMissing => setting != Setting::Elected,
             Planted::Diverged => setting == Setting::Elected,
@@ -116,7 +114,6 @@ impl Planted {
                 made.trial.others = vec![held(0, [&there, &absent])];
                 made.counts.errant = 1;
             }
-            Planted::Skipped => skip(made),
             _ => self.plant_what_nothing_allows(made),
         }
     }
@@ -272,16 +269,6 @@ fn lose_around(made: &mut Made, later_us: u64) {
         made.counts.lost_promised = 0;
         made.verdict = Verdict::LostNoPromise;
     }
-}
-
-/// A replica says that it has executed all, and lacks one.
-fn skip(made: &mut Made) {
-    let mut replica = made.trial.serving[0].clone();
-    remove(&mut replica, &last(made));
-    (replica.node, replica.is_level) = (2, true);
-    made.trial.others = vec![replica];
-    made.counts.skipped = 1;
-    made.verdict = Verdict::LostNoPromise;
 }
 
 /// The old writer acknowledged one while the new one took writes too.
