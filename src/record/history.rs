@@ -108,6 +108,10 @@ pub struct Held {
     /// Why its tables could not be read, if so: then all that stands here of them is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// A replica of the node that serves, which said before it was read that it had executed all
+    /// that this one had.
+    #[serde(default)]
+    pub is_level: bool,
     /// Transactions of the node by its own account (its set of GTIDs or its place in the order), as
     /// text.
     pub executed: String,

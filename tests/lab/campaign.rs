@@ -255,6 +255,7 @@ fn check_nothing_found(trial: &Trial) {
         (nodes(&trial.others), served(trial)),
         (vec![1, 2], [0].into())
     );
+    assert!(trial.others.iter().all(|held| held.is_level));
     let mut all = trial.history.transfers.iter();
     assert!(!all.any(|it| it.answer == Answer::Unanswered));
     let readers = &trial.history.readers;

@@ -61,11 +61,16 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
 
 /// Rows and balances that are nobody's right.
 fn forbidden_rows(counts: &Counts, promise: &Promise) -> usize {
-    match (promise.is_whole, promise.covers_balances) {
-        (false, _) => 0,
-        (true, true) => counts.broken_rows(),
-        (true, false) => counts.broken_rows() - counts.unbalanced,
-    }
+    let skipped = match promise.covers_replicas {
+        true => counts.skipped,
+        false => 0,
+    };
+    skipped
+        + match (promise.is_whole, promise.covers_balances) {
+            (false, _) => 0,
+            (true, true) => counts.broken_rows(),
+            (true, false) => counts.broken_rows() - counts.unbalanced,
+        }
 }
 
 fn unharmed(counts: &Counts, promise: &Promise) -> Verdict {

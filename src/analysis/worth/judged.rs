@@ -84,6 +84,8 @@ pub struct Counts {
     pub holes: usize,
     /// On another node, and on none that serves: innocent as long as nobody reads them there.
     pub errant: usize,
+    /// Acknowledged and there, and not on a replica that says it has executed all that is there.
+    pub skipped: usize,
     /// Serving nodes that differ from the first.
     pub diverged: usize,
     /// Lost, acknowledged while another side took writes too, some of which are there.
@@ -100,7 +102,7 @@ impl Counts {
 
     /// What somebody has lost by it, promised or not.
     pub fn harm(&self) -> usize {
-        self.lost + self.phantom_reads + self.broken_rows()
+        self.lost + self.phantom_reads + self.broken_rows() + self.skipped
     }
 
     /// What no settings allow.
@@ -111,7 +113,7 @@ impl Counts {
     /// All that may not be where no fault is injected.
     pub fn anything(&self) -> usize {
         let reads = self.phantom_reads + self.flickered;
-        let others = self.errant + self.forked + self.lost;
+        let others = self.errant + self.forked + self.lost + self.skipped;
         self.broken_rows() + self.forbidden() + reads + others
     }
 }
@@ -136,6 +138,7 @@ impl Add for Counts {
             flickered: self.flickered + other.flickered,
             holes: self.holes + other.holes,
             errant: self.errant + other.errant,
+            skipped: self.skipped + other.skipped,
             diverged: self.diverged + other.diverged,
             forked: self.forked + other.forked,
             corrupt: self.corrupt + other.corrupt,

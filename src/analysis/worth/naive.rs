@@ -26,7 +26,7 @@ pub fn agrees(trial: &Trial, judged: &Judged) -> Result<(), String> {
 }
 
 /// What is counted twice.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "acknowledged",
     "promised",
     "lost",
@@ -40,11 +40,12 @@ const NAMES: [&str; 15] = [
     "phantom_reads",
     "phantom_promised",
     "errant",
+    "skipped",
     "diverged",
     "corrupt",
 ];
 
-fn first(judged: &Judged) -> [usize; 15] {
+fn first(judged: &Judged) -> [usize; 16] {
     let counts = &judged.counts;
     [
         counts.acknowledged,
@@ -60,6 +61,7 @@ fn first(judged: &Judged) -> [usize; 15] {
         counts.phantom_reads,
         counts.phantom_promised,
         counts.errant,
+        counts.skipped,
         counts.diverged,
         counts.corrupt,
     ]
@@ -131,7 +133,7 @@ fn seen_with_promise(trial: &Trial, judged: &Judged) -> Tokens {
     }
 }
 
-fn count(trial: &Trial, judged: &Judged) -> [usize; 15] {
+fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
     let acknowledged = with_answer(trial, Answer::Acknowledged);
     let unanswered = with_answer(trial, Answer::Unanswered);
     let refused = with_answer(trial, Answer::Refused);
@@ -139,7 +141,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 15] {
     let could_be_read = |held: &&Held| held.unread.is_none();
     let nodes: Vec<&Held> = trial.serving.iter().filter(could_be_read).collect();
     let none_is_left = trial.serving.is_empty() && trial.refused.is_some();
-    let mut counts = [0; 15];
+    let mut counts = [0; 16];
     counts[..2].copy_from_slice(&[acknowledged.len(), promised.len()]);
     if nodes.is_empty() && !none_is_left {
         return counts;
@@ -156,8 +158,13 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 15] {
         lacking.clone_from(&sent);
     }
     let mut elsewhere = Tokens::new();
+    let mut skipped = Tokens::new();
     for held in trial.others.iter().filter(could_be_read) {
         elsewhere.extend(on(held));
+        if held.is_level {
+            let there = acknowledged.difference(&lacking);
+            skipped.extend(there.filter(|token| !on(held).contains(token)));
+        }
     }
     let seen = seen(trial);
     let found: Tokens = [&somewhere, &elsewhere, &seen]
@@ -179,6 +186,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 15] {
         gone.len(),
         (&gone & &seen_with_promise).len(),
         (&elsewhere - &somewhere).len(),
+        skipped.len(),
         diverged(&nodes),
         nodes
             .iter()

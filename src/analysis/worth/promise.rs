@@ -47,6 +47,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
     let all = told(&walk, trial);
     let is_whole = is_whole(&walk);
     let covers_balances = fault.writing != Writing::ReadFirst;
+    let covers_replicas = !walk.steps.iter().any(|step| makes_anew(step.deed));
     let first_era = all.first().map(|told| told.era);
     let mut at_first = all.iter().filter(|told| Some(told.era) == first_era);
     let lost = at_first.find_map(|told| told.fate.lost());
@@ -56,6 +57,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         return Promise {
             is_whole,
             covers_balances,
+            covers_replicas,
             ..Promise::none(lost.or(short).unwrap_or(Reason::Unclear))
         };
     };
@@ -70,6 +72,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         unheeded: unheeded(&walk),
         is_whole,
         covers_balances,
+        covers_replicas,
         hangs_on_alone: kept.iter().any(|kept| kept.hangs_on_alone),
     }
 }
@@ -188,6 +191,20 @@ fn is_whole(walk: &Walk<'_>) -> bool {
         }
     }
     true
+}
+
+/// Whether a server begins from what its disk or another has, or replicas follow another from then
+/// on.
+fn makes_anew(deed: Deed) -> bool {
+    matches!(
+        deed,
+        Deed::Restart(_)
+            | Deed::Rejoin(_)
+            | Deed::BeginRejoin(_)
+            | Deed::Bootstrap(_)
+            | Deed::Promote(_)
+            | Deed::ForceMembers(_)
+    )
 }
 
 /// Galera's nodes know by InnoDB alone how far they are; of the others the binary log may tell more

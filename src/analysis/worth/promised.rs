@@ -142,6 +142,8 @@ pub struct Promise {
     /// meanwhile may be overwritten. InnoDB does so at REPEATABLE READ ("Consistent Nonlocking
     /// Reads" in the MySQL Reference Manual).
     pub covers_balances: bool,
+    /// No server came back, and none took over: then a replica has what it says it has.
+    pub covers_replicas: bool,
     /// It hangs on whether a source or a head went on alone, and when.
     pub hangs_on_alone: bool,
 }
@@ -168,6 +170,7 @@ impl Promise {
             unheeded: vec![],
             is_whole: true,
             covers_balances: true,
+            covers_replicas: true,
             hangs_on_alone: false,
         }
     }

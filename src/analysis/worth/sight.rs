@@ -16,6 +16,9 @@ pub struct Sight<'t> {
     pub in_all: HashSet<Token>,
     /// or on any.
     pub in_any: HashSet<Token>,
+    /// On all others that said that they had executed all that those who serve had; `None`: none
+    /// said so.
+    pub in_level: Option<HashSet<Token>>,
     /// Shown by any look of a reader.
     pub seen: HashSet<Token>,
     /// Gone at a look of a reader that had shown it.
@@ -36,13 +39,18 @@ impl<'t> Sight<'t> {
         let serving = read(&trial.serving);
         let sets = serving.iter().map(|held| tokens(held).collect());
         let in_all = sets.reduce(|both: HashSet<Token>, next| &both & &next);
+        let others = read(&trial.others);
+        let level = others.iter().filter(|held| held.is_level);
+        let level = level.map(|held| tokens(held).collect());
+        let in_level = level.reduce(|both: HashSet<Token>, next| &both & &next);
         let told = trial.history.transfers.iter();
         Sight {
             told: told.map(|transfer| (transfer.token, transfer)).collect(),
             in_any: serving.iter().flat_map(|held| tokens(held)).collect(),
             in_all: in_all.unwrap_or_default(),
             serving,
-            others: read(&trial.others),
+            others,
+            in_level,
             seen: shown(trial).map(|(token, _, _)| token).collect(),
             gone: gone(trial),
         }
@@ -59,6 +67,12 @@ impl<'t> Sight<'t> {
         let elsewhere = self.others.iter().flat_map(|held| tokens(held));
         let there = self.in_any.iter().chain(&self.seen).copied();
         there.chain(elsewhere).collect()
+    }
+
+    /// On all nodes that serve, and not on a replica that says it has executed it.
+    pub fn is_skipped(&self, token: Token) -> bool {
+        let level = self.in_level.as_ref();
+        self.in_all.contains(&token) && level.is_some_and(|level| !level.contains(&token))
     }
 
     /// On another node, and on none that serves.

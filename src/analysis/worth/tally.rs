@@ -60,6 +60,7 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
             .count(),
         holes: blows.holes(&lost, &acknowledged, |token| sight.in_all.contains(&token)),
         errant: sight.only_elsewhere().len(),
+        skipped: count(&acknowledged, |it| sight.is_skipped(it.token)),
         diverged: (sight.serving.iter())
             .filter(|held| first.is_some_and(|first| differ(first, held)))
             .count(),

@@ -245,6 +245,18 @@ pub fn level(lab: &mut Lab, i: usize, with: usize, limit: Duration) -> Result<Op
     }
 }
 
+/// Whether node `i` follows node `writer` as its replica, and comes to say within `limit` that it
+/// has executed all that this one has by now.
+///
+/// # Errors
+/// A breakdown if either does not answer.
+pub fn is_level_replica(lab: &mut Lab, i: usize, writer: usize, limit: Duration) -> Result<bool> {
+    match lab.spec.family {
+        Family::Replication => takeover::is_level(lab, i, writer, limit),
+        _ => Ok(false),
+    }
+}
+
 /// What came of a fail-over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenOver {

@@ -63,7 +63,7 @@ impl Status {
     }
 
     /// Whether it is connected to its source, and applies.
-    fn follows(&self) -> bool {
+    pub fn follows(&self) -> bool {
         self.receiver == "Yes" && self.applier == "Yes"
     }
 

@@ -256,6 +256,24 @@ pub(super) fn wait_executed(
     }
 }
 
+/// Whether node `i` is connected to `writer` as its replica, applies, and comes to say within
+/// `limit` that it has executed all that this one has by now.
+///
+/// # Errors
+/// A breakdown if either does not answer.
+pub(super) fn is_level(lab: &mut Lab, i: usize, writer: usize, limit: Duration) -> Result<bool> {
+    // One without global ids can say nothing of that.
+    if replication::executed(lab, writer)? == Gtids::default() {
+        return Ok(false);
+    }
+    let (dialect, source) = (lab.program.dialect().clone(), replica::address(lab, writer));
+    let status = replica::status(&mut lab.nodes[i], &dialect)?;
+    if !status.is_some_and(|status| status.source == source && status.follows()) {
+        return Ok(false);
+    }
+    replication::follow(lab, i, writer, limit)
+}
+
 /// Has node `i`, whose server runs, follow `writer` and refuse writes: `None`, or why it does not.
 /// One that was a source begins where it stopped writing. One that follows `writer` already goes on
 /// with what it has received, over a new connection.

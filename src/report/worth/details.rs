@@ -13,6 +13,8 @@ enum Means {
     BadIfWhole,
     /// and clients lock what they read and write back.
     BadIfLocked,
+    /// Bad where no server came back, and none took over.
+    BadIfNoneAnew,
     /// It says more of what is lost.
     OfLost,
     Innocent(&'static str),
@@ -22,7 +24,7 @@ enum Means {
 type Count = fn(&Counts) -> usize;
 
 /// Counts that have no column, and what they are called.
-const COUNTS: [(&str, Count, Means); 11] = [
+const COUNTS: [(&str, Count, Means); 12] = [
     ("refused, and there", |all| all.refused_present, Means::Bad),
     (
         "there, and sent by no client",
@@ -45,6 +47,11 @@ const COUNTS: [(&str, Count, Means); 11] = [
         "nodes that differ from the first",
         |all| all.diverged,
         Means::BadIfWhole,
+    ),
+    (
+        "not on a replica that says it has executed them",
+        |all| all.skipped,
+        Means::BadIfNoneAnew,
     ),
     (
         "lost before others that are there",
@@ -233,6 +240,7 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
     let promises = || worth.each.iter().map(|judged| &judged.promise);
     let is_whole = promises().all(|promise| promise.is_whole);
     let is_locked = promises().all(|promise| promise.covers_balances);
+    let is_none_anew = promises().all(|promise| promise.covers_replicas);
     let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
         let number = of(&worth.counts);
         let judged = match means {
@@ -241,6 +249,8 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
                 "updates were lost: read without a lock, and written back".to_owned()
             }
             Means::BadIfWhole | Means::BadIfLocked if is_whole => "BAD".to_owned(),
+            Means::BadIfNoneAnew if is_none_anew => "BAD".to_owned(),
+            Means::BadIfNoneAnew => "a server came back or took over before that".to_owned(),
             Means::BadIfWhole | Means::BadIfLocked => {
                 "a node came back without what it had told others".to_owned()
             }

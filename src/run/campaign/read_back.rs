@@ -20,6 +20,9 @@ use crate::study::mode::Family;
 const LEVEL_LIMIT: Duration = Duration::from_secs(120);
 /// How long a cluster may take until all of its members are whole.
 const WHOLE_LIMIT: Duration = Duration::from_secs(30);
+/// How long a replica may take to come level with the writer: one that does not is not held
+/// against it.
+const REPLICA_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(20);
 
 /// Reads all nodes whose servers answer, into a trial: those that serve, and others. These first:
@@ -33,11 +36,11 @@ pub fn read_back(stage: &mut Stage<'_, '_>, trial: &mut Trial) -> Result<()> {
     wait_level(stage, &serving)?;
     for i in 0..stage.count() {
         if !serving.contains(&i) && stage.lab().nodes[i].answers() {
-            trial.others.push(held(stage, i)?);
+            trial.others.push(held(stage, i, serving.first().copied())?);
         }
     }
     for i in serving {
-        trial.serving.push(held(stage, i)?);
+        trial.serving.push(held(stage, i, None)?);
     }
     Ok(())
 }
@@ -135,20 +138,24 @@ fn wait_applied(stage: &mut Stage<'_, '_>, i: usize) -> Result<()> {
     }
 }
 
-/// What node `i` holds, or why that cannot be read.
-fn held(stage: &mut Stage<'_, '_>, i: usize) -> Result<Held> {
+/// What node `i` holds, or why that cannot be read; of a replica also whether it was level with the
+/// node that it may follow.
+fn held(stage: &mut Stage<'_, '_>, i: usize, follows: Option<usize>) -> Result<Held> {
     let mut held = Held {
         node: byte(i),
         ..Held::default()
     };
-    match read(stage.lab(), i, &mut held) {
+    match read(stage.lab(), i, follows, &mut held) {
         Err(Error::Breakdown(told)) => held.unread = Some(told.to_string()),
         told => told?,
     }
     Ok(held)
 }
 
-fn read(lab: &mut Lab, i: usize, held: &mut Held) -> Result<()> {
+fn read(lab: &mut Lab, i: usize, follows: Option<usize>, held: &mut Held) -> Result<()> {
+    if let Some(writer) = follows {
+        held.is_level = faults::is_level_replica(lab, i, writer, REPLICA_LIMIT)?;
+    }
     let node = &mut lab.nodes[i];
     for statement in calm(lab.spec.family) {
         node.run(statement)?;

@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::analysis::worth::promised::Reason;
-use crate::analysis::worth::tests::made::{Made, Setting, add, held, shift, transfer};
+use crate::analysis::worth::tests::made::{Made, Setting, add, held, remove, shift, transfer};
 use crate::study::faults::Reach;
 
 fn legal(setting: Setting) -> Made {
@@ -173,6 +173,25 @@ fn what_is_written_back_unlocked_may_be_lost_and_rows_may_not() {
     let told = made.told_before()[0];
     made.each_serving(|node| add(node, &told));
     assert_eq!(verdict(&made), Verdict::Broken, "a row that is there twice");
+}
+
+/// Where one took over, others may have been pointed at it past what they lacked.
+#[test]
+fn a_replica_that_lacks_what_it_has_executed_is_broken_where_none_took_over() {
+    let mut made = legal(Setting::Unpromised);
+    let mut replica = made.trial.serving[0].clone();
+    remove(&mut replica, &made.told_before()[0]);
+    replica.is_level = true;
+    made.trial.others = vec![replica];
+    let none_took_over = |made: &Made| judge(&made.fault, &made.trial, &promise_of(true)).verdict;
+    assert_eq!(made.judged().verdict, Verdict::LostNoPromise);
+    assert_eq!(none_took_over(&made), Verdict::Broken);
+    made.trial.others[0].is_level = false;
+    assert_eq!(
+        none_took_over(&made),
+        Verdict::NoneLostNoPromise,
+        "it is behind"
+    );
 }
 
 fn promise_of(is_whole: bool) -> Promise {

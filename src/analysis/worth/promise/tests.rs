@@ -261,6 +261,9 @@ fn who_follows_a_source_that_came_back_short_is_no_whole() {
     let whole_with = |nodes: &[u8]| promised_of(&loose, &steps, &served(&steps, nodes)).is_whole;
     assert!(whole_with(&[0]), "a server's own tables fit");
     assert!(!whole_with(&[0, 1]) && !whole_with(&[1]));
+    assert!(!promised_of(&loose, &steps, &served(&steps, &[0])).covers_replicas);
+    let killed: [Did; 1] = [(kill(), &[1])];
+    assert!(promised_of(&loose, &killed, &served(&killed, &[0])).covers_replicas);
     is_not(&loose, &steps, Reason::NotFlushed);
     // Galera's nodes know by InnoDB alone how far they are.
     let galera = terms(GALERA, 3, LOOSE);

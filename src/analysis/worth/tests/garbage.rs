@@ -58,6 +58,7 @@ fn held(random: &mut ChaCha8Rng, sent: &[Transfer]) -> Held {
             .collect(),
         tables_ok: oks[random.random_range(0..3_usize)],
         unread: random.random_bool(0.2).then(|| "no".to_owned()),
+        is_level: random.random_bool(0.5),
         ..Held::default()
     }
 }

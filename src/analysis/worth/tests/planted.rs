@@ -25,6 +25,7 @@ pub enum Planted {
     Phantom,
     Flickered,
     Errant,
+    Skipped,
     Diverged,
     Corrupt,
     RefusesItsData,
@@ -39,7 +40,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    pub const ALL: [Planted; 28] = [
+    pub const ALL: [Planted; 29] = [
         Planted::Nothing,
         Planted::Lost,
         Planted::Hole,
@@ -57,6 +58,7 @@ impl Planted {
         Planted::Phantom,
         Planted::Flickered,
         Planted::Errant,
+        Planted::Skipped,
         Planted::Diverged,
         Planted::Corrupt,
         Planted::RefusesItsData,
@@ -77,7 +79,7 @@ impl Planted {
             Planted::LostAfterItWentAlone | Planted::LostJustBefore | Planted::AloneUnknown => {
                 setting == Setting::Promoted
             }
-            Planted::Forked | Planted::WrongChoice => has_candidates,
+            Planted::Forked | Planted::WrongChoice | Planted::Skipped => has_candidates,
             Planted::Errant => setting != Setting::Killed,
             Planted::StepMissing => setting != Setting::Elected,
             Planted::Diverged => setting == Setting::Elected,
@@ -114,6 +116,7 @@ impl Planted {
                 made.trial.others = vec![held(0, [&there, &absent])];
                 made.counts.errant = 1;
             }
+            Planted::Skipped => skip(made),
             _ => self.plant_what_nothing_allows(made),
         }
     }
@@ -269,6 +272,16 @@ fn lose_around(made: &mut Made, later_us: u64) {
         made.counts.lost_promised = 0;
         made.verdict = Verdict::LostNoPromise;
     }
+}
+
+/// A replica says that it has executed all, and lacks one.
+fn skip(made: &mut Made) {
+    let mut replica = made.trial.serving[0].clone();
+    remove(&mut replica, &last(made));
+    (replica.node, replica.is_level) = (2, true);
+    made.trial.others = vec![replica];
+    made.counts.skipped = 1;
+    made.verdict = Verdict::LostNoPromise;
 }
 
 /// The old writer acknowledged one while the new one took writes too.
