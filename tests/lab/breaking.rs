@@ -104,7 +104,9 @@ fn lab_break_goes_on_where_it_was_killed() {
         ground.nothing_left();
         let before = trials(ground, "k.acklab");
         assert!(before >= 2);
-        ground.run(&["break", "--resume", "k.acklab"]).good();
+        // A kill that falls between two commits of a fast server leaves its trial undecided.
+        let code = ground.run(&["break", "--resume", "k.acklab"]).code;
+        assert!(matches!(code, Some(0 | 3)), "{code:?}");
         let record = Record::open(&ground.work.join("k.acklab")).expect("a record");
         assert!(record.finished && acklab::run::trials(&record) > before);
         assert_eq!(record.header.resumed.len(), 1);

@@ -106,7 +106,7 @@ fn partings(fault: &Fault, trial: &Trial) -> Vec<Parting> {
                 (done.ended_us, next(at, heals), true)
             }
             Deed::Promote(_) | Deed::Bootstrap(_) | Deed::ForceMembers(_) => {
-                (done.begun_us, next(at, is_takeover), false)
+                (done.begun_us, next(at, begins_anew), false)
             }
             _ => return None,
         };
@@ -120,7 +120,8 @@ fn partings(fault: &Fault, trial: &Trial) -> Vec<Parting> {
     trial.steps.iter().enumerate().filter_map(parting).collect()
 }
 
-fn is_takeover(deed: Deed) -> bool {
+/// Whether a node takes over, or nodes follow or join another, from then on.
+pub fn begins_anew(deed: Deed) -> bool {
     matches!(
         deed,
         Deed::Promote(_)

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::copies::Hold;
 use self::walk::{Fate, Kept, Passed, Walk, first_writer};
+use super::forks::begins_anew;
 use super::promised::{Exempt, Promise, PromiseTerms, Reason};
 use crate::record::history::Answer;
 use crate::record::trials::Trial;
@@ -47,7 +48,8 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
     let all = told(&walk, trial);
     let is_whole = is_whole(&walk);
     let covers_balances = fault.writing != Writing::ReadFirst;
-    let covers_replicas = !walk.steps.iter().any(|step| makes_anew(step.deed));
+    let is_anew = |deed: Deed| matches!(deed, Deed::Restart(_)) || begins_anew(deed);
+    let covers_replicas = !walk.steps.iter().any(|step| is_anew(step.deed));
     let first_era = all.first().map(|told| told.era);
     let mut at_first = all.iter().filter(|told| Some(told.era) == first_era);
     let lost = at_first.find_map(|told| told.fate.lost());
@@ -191,20 +193,6 @@ fn is_whole(walk: &Walk<'_>) -> bool {
         }
     }
     true
-}
-
-/// Whether a server begins from what its disk or another has, or replicas follow another from then
-/// on.
-fn makes_anew(deed: Deed) -> bool {
-    matches!(
-        deed,
-        Deed::Restart(_)
-            | Deed::Rejoin(_)
-            | Deed::BeginRejoin(_)
-            | Deed::Bootstrap(_)
-            | Deed::Promote(_)
-            | Deed::ForceMembers(_)
-    )
 }
 
 /// Galera's nodes know by InnoDB alone how far they are; of the others the binary log may tell more
