@@ -50,12 +50,23 @@ fn without_a_cause_nothing_may_be_wrong() {
         Planted::Errant,
         Planted::Phantom,
         Planted::Flickered,
-        Planted::NotReached,
     ] {
         let all = [legal.clone(), made(planted)];
         says(Control::Nothing, &all, "in 1 of 2 trials");
     }
     says(Control::Nothing, &[], "none of its trials");
+}
+
+/// A kill that falls between two commits is no fault of the check, but shows nothing of it either.
+#[test]
+fn of_trials_without_a_fault_half_must_have_seen_what_they_were_made_for() {
+    let [legal, blind] = [Planted::Nothing, Planted::NotReached].map(made);
+    let (half, fewer) = ([&legal, &blind], [&legal, &blind, &blind]);
+    assert!(came_of(Control::Nothing, &half.map(Made::clone)).has_fired());
+    let seen = "1 of 3 trials saw what they were made for: ";
+    says(Control::Nothing, &fewer.map(Made::clone), seen);
+    let wrong = [legal.clone(), blind, made(Planted::Lost)];
+    says(Control::Nothing, &wrong, "in 1 of 3 trials");
 }
 
 #[test]
