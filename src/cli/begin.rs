@@ -8,7 +8,7 @@ use crate::error::{Mistake, Result};
 use crate::plan::{Cell, Plan, Schedule, estimate, forming};
 use crate::record::store::{Record, Store};
 use crate::run::Order;
-use crate::study::{Study, units};
+use crate::study::{Study, limits, units};
 
 /// A record of a run that did not go through to its end.
 pub fn open_cut_short(path: &Path) -> Result<Record> {
@@ -90,8 +90,9 @@ pub fn announce(order: &Order) {
     };
     let said = match (study.until, study.budget) {
         (None, None) if plan.cells.iter().any(Cell::is_search) => format!(
-            "{rounds} rounds, about {:.1} min with 14 measurements for each search",
-            minutes(most)
+            "{rounds} rounds, about {:.1} min with {} measurements for each search",
+            minutes(most),
+            limits::KNEE_TRIES
         ),
         (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),
         (Some(_), None) => {

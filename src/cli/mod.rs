@@ -124,7 +124,7 @@ enum Verb {
     SelfTest {
         /// Parts to run: all where none is named
         parts: Vec<String>,
-        /// Shorter windows: some five minutes for all
+        /// Shorter windows: some eight minutes for all, which take two hours without it
         #[arg(long)]
         quick: bool,
     },

@@ -107,7 +107,7 @@ pub fn read_distances(
         let rtt = units::duration(time.trim()).filter(|rtt| limits::RTT.holds(*rtt));
         match (pair(key.trim(), sites), rtt) {
             (None, _) => mistakes.push(wrong(part, &example(sites))),
-            (_, None) => mistakes.push(wrong(part, &limits::RTT.time())),
+            (_, None) => mistakes.push(wrong(part, &limits::RTT.time_for(Some(time.trim())))),
             (Some((a, b)), Some(_)) if pairs.iter().any(|p| (&p.0, &p.1) == (&a, &b)) => {
                 mistakes.push(wrong(part, "must name each pair of sites once"));
             }
@@ -388,7 +388,7 @@ rtt = "2.15ms"
         };
         let said = said(&asked);
         for part in [
-            "given ab=2;",
+            "given ab=2; must be a time from 0 to 60 s, with its unit, such as \"2.15ms\"",
             "given ax=3ms; must be a round-trip time for each pair of sites: ab=2ms,",
             "each pair of sites once",
             "--connections: given 0",

@@ -196,4 +196,12 @@ impl Range<Duration> {
         };
         format!("must be a time from {low} to {high}")
     }
+
+    /// The same of what was given; with an example, if that is no time at all.
+    pub fn time_for(&self, given: Option<&str>) -> String {
+        match given.and_then(super::units::nanoseconds) {
+            Some(_) => self.time(),
+            None => format!("{}, with its unit, such as \"2.15ms\"", self.time()),
+        }
+    }
 }

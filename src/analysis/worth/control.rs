@@ -60,8 +60,9 @@ pub fn came(control: Control, trials: &[(&Trial, &Judged)]) -> Came {
 /// Something wrong in one trial is enough. That nothing is takes half of them that saw what they
 /// were made for: a commit on its way, for one.
 fn nothing(trials: &[(&Trial, &Judged)]) -> Came {
-    let is_wrong =
-        |(trial, judged): &&(&Trial, &Judged)| judged.counts.anything() > 0 || trial.refused.is_some();
+    let is_wrong = |(trial, judged): &&(&Trial, &Judged)| {
+        judged.counts.anything() > 0 || trial.refused.is_some()
+    };
     let (wrong, all) = (trials.iter().filter(is_wrong).count(), trials.len());
     if wrong > 0 {
         let why = format!("something was wrong in {wrong} of {all} trials without a cause");
@@ -69,7 +70,10 @@ fn nothing(trials: &[(&Trial, &Judged)]) -> Came {
     }
     let doubts = trials.iter().map(|(_, judged)| &judged.doubts);
     let saw = doubts.clone().filter(|doubts| doubts.is_empty()).count();
-    let first = doubts.flatten().next().map_or_else(String::new, Doubt::words);
+    let first = doubts
+        .flatten()
+        .next()
+        .map_or_else(String::new, Doubt::words);
     let why = || format!("{saw} of {all} trials saw what they were made for: {first}");
     Came::if_so(2 * saw >= all, why)
 }

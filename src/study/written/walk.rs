@@ -316,17 +316,12 @@ impl<'d> Node<'d> {
 
     /// A time with its unit, within a range.
     pub fn time(&self, range: limits::Range<Duration>) -> Option<Duration> {
-        let nanos = self.as_text().and_then(units::nanoseconds);
-        let value = nanos
+        let value = (self.as_text())
+            .and_then(units::nanoseconds)
             .filter(|nanos| (0.0..1e18).contains(nanos))
             .map(units::from_nanoseconds)
             .filter(|value| range.holds(*value));
-        let form = if nanos.is_some() {
-            ""
-        } else {
-            ", with its unit, such as \"2.15ms\""
-        };
-        self.or_wrong(value, &format!("{}{form}", range.time()))
+        self.or_wrong(value, &range.time_for(self.as_text()))
     }
 
     /// A share, as a number or in per cent.
