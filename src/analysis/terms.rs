@@ -133,7 +133,7 @@ pub fn peer_at_ack(spec: &ModeSpec) -> String {
         Mode::Async => "nothing".to_owned(),
         Mode::Semisync { wait_for, .. } => relay_log(wait_for, are_relay_logs_flushed(spec)),
         Mode::Group { consistency } | Mode::GroupMulti { consistency } => match consistency {
-            Consistency::After | Consistency::BeforeAndAfter => "applied on all".to_owned(),
+            Consistency::After | Consistency::BeforeAndAfter => "prepared on all".to_owned(),
             _ => "memory of a majority".to_owned(),
         },
         Mode::Galera => "memory of all".to_owned(),
@@ -314,7 +314,7 @@ mod tests {
             (spec(Mode::Single), "–"),
             (spec(Mode::Async), "nothing"),
             (group(Consistency::Eventual), "memory of a majority"),
-            (group(Consistency::After), "applied on all"),
+            (group(Consistency::After), "prepared on all"),
             (spec(Mode::Galera), "memory of all"),
             (semisync(1), "relay log, unflushed"),
             (semisync(2), "relay log of two, unflushed"),

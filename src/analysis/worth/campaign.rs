@@ -45,6 +45,9 @@ pub struct CampaignWorth {
     pub as_before_s_max: Option<f64>,
     pub stale_ms_max: Option<f64>,
     pub stale_transfers_max: usize,
+    /// What readers never looked back to, though what came later they saw: in no figure of
+    /// staleness.
+    pub looked_past: usize,
     /// The longest until the database could be read, in s.
     pub recovery_s_max: f64,
     /// Servers' own words that refused their data.
@@ -112,6 +115,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
             .map(|(_, judged)| judged.stale_transfers_max())
             .max()
             .unwrap_or(0),
+        looked_past: sound.iter().map(|(_, judged)| judged.looked_past()).sum(),
         recovery_s_max: recoveries.fold(0.0, f64::max),
         refusals: refusals.filter_map(|trial| trial.refused.clone()).collect(),
         promise: least_promised(&each),

@@ -44,6 +44,11 @@ impl Judged {
         all.reduce(f64::max)
     }
 
+    /// Acknowledged transfers that a reader never looked back to: in no figure of staleness.
+    pub fn looked_past(&self) -> usize {
+        self.readers.iter().map(|reader| reader.missed).sum()
+    }
+
     /// The most acknowledged transfers that a reader did not show at one look.
     pub fn stale_transfers_max(&self) -> usize {
         let all = self.readers.iter().map(|reader| reader.stale_transfers_max);

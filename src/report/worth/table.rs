@@ -29,6 +29,7 @@ pub fn blocks(worth: &[ModeWorth]) -> Vec<Block> {
     vec![
         Block::Table(table.without_empty_columns()),
         Block::Notes(notes(has_price)),
+        Block::Notes(worth.iter().filter_map(looked_past).collect()),
     ]
 }
 
@@ -85,6 +86,14 @@ fn verdict(one: &ModeWorth) -> String {
         Some(came) if !came.has_fired() => "control silent".to_owned(),
         _ => word.to_owned(),
     }
+}
+
+/// What no look went back to.
+fn looked_past(one: &ModeWorth) -> Option<String> {
+    let (count, label, fault) = (one.worth.looked_past, &one.label, &one.worth.fault);
+    (count > 0).then(|| {
+        format!("{label}, {fault}: no look went back to {count} commits: not in \"stale max\"")
+    })
 }
 
 fn notes(has_price: bool) -> Vec<String> {

@@ -71,6 +71,8 @@ pub enum Sign {
     Phantom,
     /// On a node that does not count in the end, and not on those that do.
     Errant,
+    /// Acknowledged and there, but not on a replica that says that it has executed all.
+    Skipped,
     /// Nodes that count differ from each other.
     Diverged,
     /// Both sides acknowledged, and not all of it is there.
@@ -92,7 +94,7 @@ pub enum Sign {
 }
 
 /// What can be expected, by the words that the catalogue has for it.
-pub const EXPECTED: [(&str, Expected); 25] = [
+pub const EXPECTED: [(&str, Expected); 27] = [
     ("nothing wrong", absent(Sign::Wrong)),
     ("lost", seen(Sign::Lost)),
     ("none lost", absent(Sign::Lost)),
@@ -102,6 +104,8 @@ pub const EXPECTED: [(&str, Expected); 25] = [
     ("no phantom reads", absent(Sign::Phantom)),
     ("errant", seen(Sign::Errant)),
     ("none errant", absent(Sign::Errant)),
+    ("skipped", seen(Sign::Skipped)),
+    ("none skipped", absent(Sign::Skipped)),
     ("diverged", seen(Sign::Diverged)),
     ("not diverged", absent(Sign::Diverged)),
     ("forked", seen(Sign::Forked)),
