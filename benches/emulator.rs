@@ -26,6 +26,7 @@ const RTTS_US: [u64; 10] = [
 const ECHOES: usize = 200;
 const INTERVAL: Duration = Duration::from_millis(4);
 const TRIES: usize = 5;
+/// So often a round-trip time is measured that missed: an odd number, for the middle one counts.
 const ROWS_OF_A_MISS: usize = 3;
 const TOLERANCE_SHARE: f64 = 0.05;
 const TOLERANCE_US_MIN: f64 = 60.0;

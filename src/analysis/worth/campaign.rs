@@ -47,7 +47,7 @@ pub struct CampaignWorth {
     pub stale_transfers_max: usize,
     /// What readers never looked back to, though what came later they saw: in no figure of
     /// staleness.
-    pub looked_past: usize,
+    pub missed_by_readers: usize,
     /// The longest until the database could be read, in s.
     pub recovery_s_max: f64,
     /// Servers' own words that refused their data.
@@ -115,7 +115,9 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
             .map(|(_, judged)| judged.stale_transfers_max())
             .max()
             .unwrap_or(0),
-        looked_past: sound.iter().map(|(_, judged)| judged.looked_past()).sum(),
+        missed_by_readers: (sound.iter())
+            .map(|(_, judged)| judged.missed_by_readers())
+            .sum(),
         recovery_s_max: recoveries.fold(0.0, f64::max),
         refusals: refusals.filter_map(|trial| trial.refused.clone()).collect(),
         promise: least_promised(&each),

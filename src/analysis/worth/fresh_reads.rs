@@ -47,7 +47,6 @@ fn of_way(
         level: way.level.map(str::to_owned),
         looks: readers.iter().map(|reader| reader.looks).sum(),
         failed: readers.iter().map(|reader| reader.failed).sum(),
-        missed: readers.iter().map(|reader| reader.missed).sum(),
         look_us: estimate(&own, Noise::Multiplies, Risk::ONE_LOOK),
         added_us: added_us.filter(|_| way != way.plain()),
         classes: classes(readers),

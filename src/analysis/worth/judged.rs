@@ -44,8 +44,8 @@ impl Judged {
         all.reduce(f64::max)
     }
 
-    /// Acknowledged transfers that a reader never looked back to: in no figure of staleness.
-    pub fn looked_past(&self) -> usize {
+    /// Acknowledged transfers that readers never looked back to: in no figure of staleness.
+    pub fn missed_by_readers(&self) -> usize {
         self.readers.iter().map(|reader| reader.missed).sum()
     }
 

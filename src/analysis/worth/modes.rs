@@ -86,8 +86,6 @@ pub struct FreshReads {
     /// Looks that ended well, of which all other figures are, and others.
     pub looks: usize,
     pub failed: usize,
-    /// What the reader never saw, for it did not look far enough back: in no figure.
-    pub missed: usize,
     /// The median time of a look, in µs, with its interval over trials.
     pub look_us: Option<Estimate>,
     /// What it is more than a plain look at the node where it stands, paired by trial; absent of

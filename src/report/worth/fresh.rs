@@ -126,24 +126,16 @@ fn notes(worth: &[ModeWorth]) -> Vec<String> {
     if fresh().any(|it| it.looks_at.is_some()) {
         notes.push("looks at …: from beside another node, over the link between them".to_owned());
     }
-    let of_mode = |one: &ModeWorth| {
-        let of = |it: &FreshReads| left_out(it, &format!("{}, {}", one.label, way(it)));
-        one.fresh.iter().flat_map(of).collect::<Vec<String>>()
+    let failed = |one: &ModeWorth| {
+        let of = |it: &FreshReads| {
+            let (failed, all) = (it.failed, it.failed + it.looks);
+            let told = format!("{}, {}: {failed} of {all} looks", one.label, way(it));
+            (failed > 0).then(|| format!("{told} did not come to their end: in no figure"))
+        };
+        one.fresh.iter().filter_map(of).collect::<Vec<String>>()
     };
-    notes.extend(worth.iter().flat_map(of_mode));
+    notes.extend(worth.iter().flat_map(failed));
     notes
-}
-
-/// What is in no figure, and why.
-fn left_out(fresh: &FreshReads, whose: &str) -> Vec<String> {
-    let (failed, missed) = (fresh.failed, fresh.missed);
-    let all = failed + fresh.looks;
-    let failed = (failed > 0).then(|| {
-        format!("{whose}: {failed} of {all} looks did not come to their end: in no figure")
-    });
-    let missed = (missed > 0)
-        .then(|| format!("{whose}: {missed} commits that no look went back to: in no figure"));
-    failed.into_iter().chain(missed).collect()
 }
 
 #[cfg(test)]

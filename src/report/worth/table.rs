@@ -26,10 +26,11 @@ pub fn blocks(worth: &[ModeWorth]) -> Vec<Block> {
     ]);
     table.rows = worth.iter().map(row).collect();
     let has_price = worth.iter().any(|one| one.price.is_some());
+    let mut notes = notes(has_price);
+    notes.extend(worth.iter().filter_map(missed_by_readers));
     vec![
         Block::Table(table.without_empty_columns()),
-        Block::Notes(notes(has_price)),
-        Block::Notes(worth.iter().filter_map(looked_past).collect()),
+        Block::Notes(notes),
     ]
 }
 
@@ -89,10 +90,10 @@ fn verdict(one: &ModeWorth) -> String {
 }
 
 /// What no look went back to.
-fn looked_past(one: &ModeWorth) -> Option<String> {
-    let (count, label, fault) = (one.worth.looked_past, &one.label, &one.worth.fault);
+fn missed_by_readers(one: &ModeWorth) -> Option<String> {
+    let (count, label, fault) = (one.worth.missed_by_readers, &one.label, &one.worth.fault);
     (count > 0).then(|| {
-        format!("{label}, {fault}: no look went back to {count} commits: not in \"stale max\"")
+        format!("{label}, {fault}: no look went back to {count} commits: in no figure of staleness")
     })
 }
 

@@ -123,7 +123,6 @@ fn a_fresh_read_tells_what_it_adds_beside_how_stale_a_plain_one_is() {
         looks_at: Some("a".to_owned()),
         looks: 17,
         failed: 3,
-        missed: 2,
         ..fresh[0].clone()
     });
     let text = render(&summary, Format::Text);
@@ -140,12 +139,21 @@ fn a_fresh_read_tells_what_it_adds_beside_how_stale_a_plain_one_is() {
         "b, looks at a 200 ±0.00 µs",
         "looks at …: from beside another node",
         "mysql async, b, looks at a: 3 of 20 looks did not come to their end",
-        "mysql async, b, looks at a: 2 commits that no look went back to: in no figure",
         "stale %: reads that did not show a commit",
         "200 ±0.00 µs",
     ] {
         assert!(text.contains(words), "no {words:?} in\n{text}");
     }
+}
+
+#[test]
+fn what_no_look_went_back_to_is_told() {
+    let mut summary = summarise(&example());
+    let told = "no look went back to 3 commits: in no figure of staleness";
+    let text = |summary: &_| flowing(&render(summary, Format::Text));
+    assert!(!text(&summary).contains("no look went back"));
+    summary.worth[0].worth.missed_by_readers = 3;
+    assert!(text(&summary).contains(told), "{}", text(&summary));
 }
 
 #[test]
