@@ -83,6 +83,19 @@ impl Node {
     /// Copies the data directory from the cache. On an emulated disk all of it is durable then.
     pub fn fill(&self, cache: &Cache, program: &Program) -> Result<()> {
         datadir::copy(cache, program, &self.data())?;
+        self.flush_disk()
+    }
+
+    /// Makes durable on its emulated disk what its server holds by now.
+    ///
+    /// # Errors
+    /// A breakdown if the server or the disk does not answer.
+    pub fn make_durable(&mut self) -> Result<()> {
+        self.run("FLUSH LOGS")?;
+        self.flush_disk()
+    }
+
+    fn flush_disk(&self) -> Result<()> {
         let Some(volume) = &self.volume else {
             return Ok(());
         };

@@ -87,6 +87,24 @@ pub struct State {
     pub recovery: Duration,
 }
 
+impl State {
+    /// Nothing is wrong any more with disks or servers by what was done.
+    fn is_sound(&self) -> bool {
+        let Disks {
+            uncut,
+            powerless,
+            gone,
+            failed,
+            troubles,
+            ..
+        } = &self.disks;
+        let has_power = uncut.is_empty() && powerless.is_empty();
+        let has_disks = gone.is_empty() && failed.is_empty();
+        let is_at_rest = troubles.values().all(BTreeSet::is_empty) && self.paused.is_empty();
+        has_power && has_disks && is_at_rest && !self.has_lost_head
+    }
+}
+
 /// A trial under way.
 pub struct Stage<'s, 'a> {
     pub subject: &'s mut Subject<'a>,
@@ -201,6 +219,13 @@ impl<'s, 'a> Stage<'s, 'a> {
         freed.into_iter().for_each(Blocked::free);
     }
 
+    /// Whether the only server of a mode runs on with a sound disk: for the next trial its ledger
+    /// alone has to begin anew.
+    pub fn is_running_on(&mut self) -> bool {
+        let is_alone = self.count() == 1 && !self.subject.has_copies();
+        is_alone && self.state.is_sound() && self.lab().nodes[0].answers()
+    }
+
     /// Servers of these nodes have ended: what was done to them has ended, too.
     pub fn forget(&mut self, nodes: &[usize]) {
         self.free(nodes);
@@ -255,6 +280,29 @@ mod tests {
         };
         assert_eq!(longest(&fault), seconds(95) + SPARE);
         assert_eq!((byte(3), byte(300)), (3, UNKNOWN_NODE));
+    }
+
+    #[test]
+    fn what_was_undone_is_sound_again() {
+        let mut state = State::default();
+        assert!(state.is_sound());
+        state.disks.dropped_writes.insert(0, 17);
+        state.disks.troubles.insert(0, BTreeSet::new());
+        assert!(state.is_sound(), "it stalled, and went on");
+        state.disks.troubles.insert(0, [Trouble::Filled].into());
+        assert!(!state.is_sound());
+        let harms: [fn(&mut State); 5] = [
+            |state| state.disks.powerless.extend([0]),
+            |state| state.disks.gone.extend([0]),
+            |state| state.disks.failed.extend([0]),
+            |state| state.paused.extend([0]),
+            |state| drop(state.disks.uncut.insert(0, (PowerCut::DropAll, 0))),
+        ];
+        for harm in harms {
+            let mut state = State::default();
+            harm(&mut state);
+            assert!(!state.is_sound());
+        }
     }
 
     /// The writer's disk was stalled, and another node writes by the time it is to go on.

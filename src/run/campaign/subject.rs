@@ -30,6 +30,8 @@ pub struct Subject<'a> {
     pub durability: Durability,
     /// Nothing has happened since images were kept.
     pub is_untouched: bool,
+    /// Its one server runs on after a trial, as sound as before it.
+    pub is_running_on: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -55,6 +57,7 @@ impl<'a> Subject<'a> {
             disks: sweep.and_then(|sweep| sweep.disks.first()),
             durability,
             is_untouched: true,
+            is_running_on: false,
         };
         subject.make_tables()?;
         subject.lab().keep_images()?;
@@ -184,7 +187,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The ledger begins anew, on all nodes that follow the writer.
-    fn make_tables(&mut self) -> Result<()> {
+    pub fn make_tables(&mut self) -> Result<()> {
         let spec = self.spec;
         let lab = self.lab();
         for statement in ledgers::tables(DATABASE) {

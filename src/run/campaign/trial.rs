@@ -30,10 +30,12 @@ pub fn run(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Trial>
     };
     let drawn = Drawn::of(fault, seed);
     let mut harmed = Harmed::default();
+    let mut is_running_on = false;
     let told = Stage::open(subject, fault, (seed, drawn.clients)).and_then(|mut stage| {
         let played = play(&mut stage, (fault, &drawn), &mut trial);
         let told = end(&mut stage, played, &mut trial);
         harmed.note(&stage);
+        is_running_on = told.is_ok() && stage.is_running_on();
         told
     });
     match told {
@@ -43,6 +45,7 @@ pub fn run(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Trial>
         },
         told => told?,
     }
+    subject.is_running_on = is_running_on && trial.undecided.is_none();
     Ok(trial)
 }
 

@@ -1,7 +1,6 @@
 //! The servers of one mode as faults find them, and what they are known to hold.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::time::Duration;
 
 use crate::error::{Result, Tried};
@@ -94,9 +93,10 @@ impl<'a> Subject<'a> {
             // Each node has the ledger, and may lose its power.
             let spec = self.spec;
             self.lab().enter(spec)?;
-            return self.lab().nodes.iter_mut().try_for_each(settle);
+            let nodes = &mut self.lab().nodes;
+            return nodes.iter_mut().try_for_each(Node::make_durable);
         }
-        settle(self.writer())
+        self.writer().make_durable()
     }
 
     /// What the writer's binary log holds, if it has one of whole rows. Where another server takes
@@ -144,15 +144,6 @@ fn inside(sites: &[&str], writer: usize, scope: Scope) -> Vec<usize> {
         Scope::All => true,
     };
     (0..sites.len()).filter(is_inside).collect()
-}
-
-/// Makes durable what a server and its disk hold.
-fn settle(node: &mut Node) -> Result<()> {
-    node.run("FLUSH LOGS")?;
-    let data = node.data();
-    let tried = || format!("flush {}", data.display());
-    let folder = File::open(&data).tried(tried)?;
-    nix::unistd::syncfs(&folder).tried(tried)
 }
 
 /// Whether rows stand in its binary log as [`binary_log`] reads them.
