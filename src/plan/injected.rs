@@ -9,18 +9,20 @@ use crate::study::{Mode, ModeSpec, Study};
 /// Entering a mode, making the ledger's tables, keeping what all disks hold: once for each mode.
 const ENTERING: Duration = Duration::from_secs(6);
 /// Putting images back and starting the first server, and what each further one adds,
-const RESTORING: Duration = Duration::from_millis(2_500);
-const SERVER_STARTING: Duration = Duration::from_millis(1_200);
+const RESTORING: Duration = Duration::from_millis(1_200);
+const SERVER_STARTING: Duration = Duration::from_millis(400);
 /// and what it takes a group or a cluster to come together.
 const JOINING: Duration = Duration::from_secs(6);
 /// Starting clients and readers, stopping them, and reading back what is there.
-const CLIENTS: Duration = Duration::from_millis(2_500);
+const CLIENTS: Duration = Duration::from_millis(1_000);
 /// Commits in a second, and transactions that those bring behind that apply nothing.
 const COMMITS_PER_S: f64 = 1_000.0;
 /// From a member's silence until it has been put out, and until a state transfer is seen.
 const EXPELLING: Duration = Duration::from_secs(12);
 const TRANSFER: Duration = Duration::from_secs(5);
-/// From a promotion, or from what goes by itself, until somebody is served again.
+/// A restart, or a promotion.
+const RESTARTING: Duration = Duration::from_secs(1);
+/// From what goes by itself until somebody is served again.
 const SERVING: Duration = Duration::from_secs(3);
 
 /// How long each trial of a study's schedules will take, in their order: mode by mode, and in each
@@ -50,7 +52,12 @@ fn of_mode(study: &Study, spec: &ModeSpec) -> Vec<Duration> {
 /// From what the trial before has left to what is read back.
 fn trial_time(fault: &Fault, spec: &ModeSpec) -> Duration {
     let steps = fault.steps.iter().map(|step| step_time(step, spec));
-    restoring(spec) + CLIENTS + steps.sum::<Duration>() + fault.afterwards
+    restoring(spec) + CLIENTS + steps.sum::<Duration>() + afterwards(fault)
+}
+
+fn afterwards(fault: &Fault) -> Duration {
+    let served = fault.served_for.map(|span| EXPELLING + span);
+    served.map_or(fault.afterwards, |span| span.min(fault.afterwards))
 }
 
 fn restoring(spec: &ModeSpec) -> Duration {
@@ -99,7 +106,7 @@ fn alone_after(spec: &ModeSpec) -> Duration {
 
 fn doing(deed: &Deed) -> Duration {
     match deed {
-        Deed::Restart(_) | Deed::Promote(_) => SERVING,
+        Deed::Restart(_) | Deed::Promote(_) => RESTARTING,
         Deed::Bootstrap(_) | Deed::ForceMembers(_) | Deed::Rejoin(_) => SERVING + JOINING,
         _ => Duration::from_millis(200),
     }
@@ -145,7 +152,7 @@ trials = 2
         };
         assert_eq!(entering, killed + ENTERING);
         // A kill after 0.85 s, a promotion, and 3 s more.
-        let least = Duration::from_secs(3 + 3 + 2) + CLIENTS;
+        let least = Duration::from_secs(3) + RESTARTING + CLIENTS;
         assert!((least..least * 2).contains(&killed), "{killed:?}");
         let [.., in_async, in_group, last] = times[..] else {
             panic!("{times:?}");

@@ -87,7 +87,12 @@ pub fn forming(study: &Study) -> Duration {
         Some(_) => DISK_MAKING,
         None => Duration::ZERO,
     };
-    let idle = idle_watch(study);
+    let is_measured = study.sweeps.iter().any(|sweep| !sweep.workloads.is_empty());
+    let idle = if is_measured {
+        idle_watch(study)
+    } else {
+        Duration::ZERO
+    };
     let of_lab = |lab: &LabPlan| {
         let looks = started(lab).min(1) * (1 + lab.variants(study).count() as u32);
         let loading = SCHEMA_LOADING * (lab.schemas(study) - 1);

@@ -45,6 +45,9 @@ pub struct Trial {
     pub alone_known: bool,
     /// The server's own words, where it ended by itself for what it found in its data.
     pub refused: Option<String>,
+    /// Until when clients were at work; µs of the history's clock. `None` in older records.
+    #[serde(default)]
+    pub watched_us: Option<u64>,
     /// Why nothing could be judged, where that is the lab's doing or an event that never came.
     pub undecided: Option<String>,
     /// From the promotion or the last start until the database could be read.

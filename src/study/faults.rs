@@ -39,6 +39,9 @@ pub struct Fault {
     pub client_timeout: Duration,
     /// How long clients go on after the last step, so that the rate after it can be seen.
     pub afterwards: Duration,
+    /// They go on no longer, once they have been served for so long after it without a break.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_for: Option<Duration>,
     /// What must have been seen of it; a trial that has not shown it is undecided.
     #[serde(default)]
     pub reach: Vec<Reach>,

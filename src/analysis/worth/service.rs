@@ -93,10 +93,13 @@ fn seconds(us: u64) -> f64 {
 /// Until when clients were at work.
 fn end_us(fault: &Fault, trial: &Trial) -> u64 {
     let answers = trial.history.transfers.iter().map(|it| it.ended_us);
+    let last_us = answers.max().unwrap_or(0);
+    if let Some(watched_us) = trial.watched_us {
+        return last_us.max(watched_us);
+    }
     let steps = trial.steps.iter().map(|done| done.ended_us);
     let steps_us = steps.max().unwrap_or(0);
     let afterwards_us = u64::try_from(fault.afterwards.as_micros()).unwrap_or(u64::MAX);
-    let last_us = answers.max().unwrap_or(0);
     last_us.max(steps_us.saturating_add(afterwards_us))
 }
 

@@ -19,6 +19,9 @@ const REACH_LIMIT: Duration = Duration::from_secs(5);
 const SEVERAL: u32 = 3;
 const SEVERAL_LIMIT: Duration = Duration::from_millis(300);
 
+/// Whoever has had no acknowledgement for longer is not served meanwhile.
+const BREAK_US: u64 = 500_000;
+
 /// The seeds of a fault's trials in a mode. Each fault draws from a stream of its own, whatever
 /// else is injected.
 pub struct Seeds(ChaCha8Rng);
@@ -182,6 +185,29 @@ pub fn wait_for_reach(view: &mut impl View, reach: &[Reach], at: usize) -> Resul
         wait_until(view, REACH_LIMIT, |view| view.in_flight() > 0)?;
     }
     Ok(())
+}
+
+/// Waits after the last step for as long as a fault says, or until clients have been served for so
+/// long as it asks for.
+///
+/// # Errors
+/// Those of the view.
+pub fn wait_afterwards(view: &mut impl View, fault: &Fault, mark: Mark) -> Result<()> {
+    let end_us = mark.at_us.saturating_add(us(fault.afterwards));
+    let mut since_us = None;
+    loop {
+        let now_us = view.now_us();
+        let newest_us = view.last_acknowledged_us();
+        let is_served =
+            newest_us.is_some_and(|at_us| at_us > mark.at_us && at_us + BREAK_US >= now_us);
+        since_us = since_us.or(Some(now_us)).filter(|_| is_served);
+        let span_us = since_us.map(|since_us| now_us - since_us);
+        let is_enough = fault.served_for.zip(span_us);
+        if now_us >= end_us || is_enough.is_some_and(|(asked, span_us)| span_us >= us(asked)) {
+            return Ok(());
+        }
+        view.pass()?;
+    }
 }
 
 /// A span in µs.
@@ -375,6 +401,31 @@ mod tests {
         let mut never = Script::default();
         assert!(!waited(&mut never, When::Expelled(Target::Writer)).0);
         assert!(!waited(&mut never, When::Behind(Target::Replica(1), 5)).0);
+    }
+
+    #[test]
+    fn clients_go_on_until_they_have_been_served_for_long_enough() {
+        let ended_ms = |acknowledged_ms: &[u64], served_for: Option<Duration>| {
+            let mut script = Script {
+                acknowledged_us: acknowledged_ms.iter().map(|ms| ms * 1_000).collect(),
+                ..Script::default()
+            };
+            let fault = Fault {
+                afterwards: 5_000 * MS,
+                served_for,
+                ..Fault::default()
+            };
+            wait_afterwards(&mut script, &fault, MARK).unwrap();
+            script.now_us / 1_000
+        };
+        let steady: Vec<u64> = (1_000..6_000).step_by(100).collect();
+        assert_eq!(ended_ms(&steady, Some(800 * MS)), 1_800);
+        assert_eq!(ended_ms(&steady, None), 5_010, "nothing is said of that");
+        assert_eq!(ended_ms(&[], Some(MS)), 5_010, "nobody is served");
+        assert_eq!(ended_ms(&[9], Some(MS)), 5_010, "that was before");
+        // Answers that were on their way are no service: a break follows them.
+        let stray: Vec<u64> = [12, 13].into_iter().chain(steady).collect();
+        assert_eq!(ended_ms(&stray, Some(800 * MS)), 1_800);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::deeds;
 use super::read_back::read_back;
-use super::schedule::{Drawn, Mark, View, wait_for, wait_for_reach, wait_until};
+use super::schedule::{Drawn, Mark, View, wait_afterwards, wait_for, wait_for_reach, wait_until};
 use super::stage::{Stage, byte};
 use super::subject::Subject;
 use crate::error::{Breakdown, Error, Result, breakdown};
@@ -12,7 +12,7 @@ use crate::lab::node::Node;
 use crate::lab::recovery;
 use crate::record::trials::{Done, Trial};
 use crate::run::target::unix_ms;
-use crate::study::faults::{Deed, Fault, Step, When};
+use crate::study::faults::{Deed, Fault, Step};
 
 /// A first commit takes no longer.
 const FIRST_LIMIT: Duration = Duration::from_secs(60);
@@ -71,12 +71,9 @@ fn play(
         trial.steps.push(done);
         mark = armed;
     }
-    let span = fault.afterwards;
-    let after = When::After {
-        min: span,
-        max: span,
-    };
-    wait_for(stage, (after, span), span, mark).map(drop)
+    wait_afterwards(stage, fault, mark)?;
+    trial.watched_us = Some(stage.crowd.now_us());
+    Ok(())
 }
 
 fn never(at: usize, step: &Step) -> String {
@@ -176,7 +173,7 @@ impl Harmed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::faults::Target;
+    use crate::study::faults::{Target, When};
 
     #[test]
     fn an_event_that_never_came_is_told_with_its_limit() {

@@ -14,8 +14,8 @@ use crate::study::{Capabilities, Flavour, ModeSpec};
 pub const PLACE: &str = "command line";
 /// All rows of the catalogue.
 pub const ALL: &str = "all";
-/// Trials of what stands beside the first case of a row, where all rows are asked for.
-const TRIALS_BESIDE: u32 = 2;
+/// Trials of what makes vanish what a row shows, where all rows are asked for.
+const COUNTER_TRIALS: u32 = 1;
 /// Modes that faults can be injected in.
 pub const MODES: [&str; 8] = [
     "single",
@@ -308,17 +308,20 @@ impl Choice<'_> {
         }
     }
 
-    /// All cases and counters of a row. Of a row among all the first alone has all of its trials.
+    /// All cases and counters of a row. Where all rows are asked for, a row's trials are shared out
+    /// among its cases.
     fn cases(&self, row: &'static CatalogueRow, pairs: &[Pair], is_among: bool) -> Vec<Chosen> {
-        let all = row.cases.iter().chain(&row.counters);
-        let cases = all.map(|case| (case, row.trials));
-        let mut chosen = self.chosen(row, cases, pairs);
+        let of = |cases: &'static [Case]| {
+            let cases = cases.iter().map(|case| (case, row.trials));
+            self.chosen(row, cases, pairs)
+        };
+        let (mut cases, mut counters) = (of(&row.cases), of(&row.counters));
         if is_among && self.trials.is_none() {
-            for beside in chosen.iter_mut().skip(1) {
-                beside.trials = beside.trials.min(TRIALS_BESIDE);
-            }
+            share_out(row.trials, &mut cases);
+            share_out(COUNTER_TRIALS, &mut counters);
         }
-        chosen
+        cases.extend(counters);
+        cases
     }
 
     fn chosen<'r>(
@@ -416,6 +419,14 @@ impl Choice<'_> {
         };
         let all = rows.filter_map(control);
         all.filter(|it| has_copies || !it.has_copies()).collect()
+    }
+}
+
+/// As many trials to each, the first ones more if they do not go up, and one at least.
+fn share_out(trials: u32, among: &mut [Chosen]) {
+    let count = u32::try_from(among.len()).unwrap_or(u32::MAX).max(1);
+    for (at, it) in (0..).zip(among) {
+        it.trials = (trials / count + u32::from(at < trials % count)).max(1);
     }
 }
 

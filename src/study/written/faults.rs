@@ -200,6 +200,7 @@ fn changed(table: &Table<'_>, base: Fault) -> Fault {
         limits::CLIENT_TIMEOUT,
         base.client_timeout,
     );
+    let served_for = table.read("served_for", |node| node.time(limits::FAULT_AFTER));
     let reach = table.get("reach").map(|node| reaches(&node));
     let reach = reach.into_iter().flatten();
     Fault {
@@ -209,6 +210,7 @@ fn changed(table: &Table<'_>, base: Fault) -> Fault {
         writing: writing.unwrap_or(base.writing),
         client_timeout: timeout,
         afterwards: table.time("afterwards", limits::FAULT_AFTER, base.afterwards),
+        served_for: served_for.or(base.served_for),
         reach: base.reach.into_iter().chain(reach).collect(),
         control: table.read("control", control).or(base.control),
         ..base

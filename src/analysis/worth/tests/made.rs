@@ -37,6 +37,7 @@ pub fn fault(deeds: &[Deed]) -> Fault {
         writing: Writing::InPlace,
         client_timeout: Duration::from_secs(1),
         afterwards: Duration::ZERO,
+        served_for: None,
         reach: vec![],
         control: None,
     }

@@ -127,9 +127,10 @@ fn each(
 }
 
 fn note(stage: &mut Stage<'_, '_>, nodes: &[usize], trouble: Trouble) {
-    let troubles = &mut stage.state.disks.troubles;
+    let disks = &mut stage.state.disks;
+    disks.were_in_trouble = true;
     for &i in nodes {
-        troubles.entry(i).or_default().insert(trouble);
+        disks.troubles.entry(i).or_default().insert(trouble);
     }
 }
 
