@@ -23,6 +23,7 @@ use crate::run::{Order, Whole, trials};
 use crate::self_test;
 use crate::study::breaking::choose::{ALL, MODES};
 use crate::study::breaking::{Breaking, NAME};
+use crate::study::fault::Leaves;
 use crate::study::{Study, limits, units};
 
 /// Exit code of a part whose lab broke down: the others are tried all the same.
@@ -37,6 +38,7 @@ Examples:
   acklab break                                     the writer's machine dies, in every mode
   acklab break --mode semisync,group               ... in these modes
   acklab break site-lost --distances ab=2ms,ac=30ms,bc=30ms
+  acklab break writer-dies --mode async --set sync_binlog=0
   acklab break 4                                   a known anomaly, and what makes it vanish
   acklab break --quick                             is all of it sound on this machine?";
 
@@ -65,6 +67,14 @@ pub struct BreakOptions {
     /// [default: 0.3s]
     #[arg(long, value_name = "TIME", value_parser = span)]
     window: Option<Duration>,
+    /// A server variable that all nodes have, in all modes but controls'; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+    /// What a power cut leaves of writes that were not flushed; controls lose them all
+    /// [default: as each fault has it: drop-all]
+    #[arg(long, value_name = "WHAT",
+          value_parser = PossibleValuesParser::new(Leaves::ALL.map(|(name, _)| name)))]
+    leaves: Option<String>,
     /// Of the moments, and of what is drawn by chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -80,7 +90,8 @@ pub struct BreakOptions {
     /// Go on with this record, whose run was cut short, as it was begun
     #[arg(long, value_name = "RECORD",
           conflicts_with_all = ["record", "faults", "mode", "server", "distances", "trials",
-                                "window", "quick", "no_price"])]
+                                "window", "set", "leaves", "quick",
+                                "no_price"])]
     resume: Option<PathBuf>,
     /// Where each trial is kept as it ends [default: a new file in this folder]
     #[arg(long, value_name = "PATH")]
@@ -105,6 +116,8 @@ impl BreakOptions {
             distances: self.distances.clone(),
             trials: self.trials,
             window: self.window,
+            variables: self.set.iter().cloned().collect(),
+            leaves: self.leaves.as_deref().and_then(Leaves::named),
             seed: self.seed,
             is_quick: self.quick,
             has_price: !(self.no_price || self.quick || is_all),
@@ -132,6 +145,20 @@ impl BreakOptions {
         // Once more: now the servers' versions, and so what they can do, are known for certain.
         read()
     }
+}
+
+/// `sync_binlog=0`
+fn assignment(text: &str) -> std::result::Result<(String, String), String> {
+    let given = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()));
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        !name.is_empty() && letters.all(|it| it.is_ascii_alphanumeric() || "_.".contains(it))
+    };
+    let given = given.filter(|(name, value)| is_name(name) && !value.is_empty());
+    let owned = given.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+    owned.ok_or_else(|| "must be a server variable and its value, such as sync_binlog=0".to_owned())
 }
 
 /// Prints the catalogue of faults; or injects what is asked, keeps each trial in a record, and
@@ -388,6 +415,14 @@ mod tests {
             (Some(3), Some(Duration::from_secs(1)))
         );
         assert!(all.has_price && all.seed == 1);
+        let own = asked("power-cut --set sync_binlog=0 --set Max_Connections=9 --leaves torn-4k");
+        let set: Vec<(&str, &str)> = own
+            .variables
+            .iter()
+            .map(|(a, b)| (&a[..], &b[..]))
+            .collect();
+        assert_eq!(set, [("max_connections", "9"), ("sync_binlog", "0")]);
+        assert_eq!(own.leaves, Some(Leaves::Torn(4096)));
         for words in ["all", "--quick", "--no-price"] {
             assert!(!asked(words).has_price, "{words}");
         }
@@ -402,6 +437,11 @@ mod tests {
             "--resume x --mode async",
             "--resume x link-cut",
             "--window 3",
+            "--set sync_binlog",
+            "--set sync_binlog=",
+            "--set =1",
+            "--resume x --set a=1",
+            "--leaves half",
             "--format csv",
         ] {
             assert!(parsed(words).is_err(), "{words}");

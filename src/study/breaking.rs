@@ -12,9 +12,10 @@ use std::time::Duration;
 use self::choose::{Choice, Chosen, Field, PLACE, Pair, Rows};
 use self::cover::cover;
 use super::asked::{equally_apart, read_distances};
+use super::fault::Leaves;
 use super::fault_catalogue;
 use super::faults::{Deed, Fault, Injection, Target, When};
-use super::{Capabilities, Distances, ModeSpec, Study, Sweep, slug, units, written};
+use super::{Capabilities, Distances, ModeSpec, Study, Sweep, Variables, slug, units, written};
 use crate::error::{Error, Mistake, Result};
 
 /// What all of its studies are called.
@@ -35,6 +36,10 @@ pub struct Breaking {
     pub trials: Option<u32>,
     /// From the cut of a site's links until it loses its power.
     pub window: Option<Duration>,
+    /// Server variables that all nodes are to have besides what the catalogue says.
+    pub variables: Variables,
+    /// What power cuts leave of what was not flushed.
+    pub leaves: Option<Leaves>,
     pub seed: u64,
     /// Each deed and each mode once.
     pub is_quick: bool,
@@ -65,8 +70,9 @@ impl Breaking {
             sites: &base.sites,
             trials: self.trials,
         };
-        let mut chosen = merged(self.chosen(&choice)?);
+        let mut chosen = merged(self.set(self.chosen(&choice)?));
         self.open_window(&mut chosen)?;
+        self.set_leaves(&mut chosen)?;
         let at = self.apart(&base, &chosen)?;
         Ok((self.with(base, &chosen, (&plain, at)), text))
     }
@@ -109,6 +115,18 @@ impl Breaking {
         Ok(chosen)
     }
 
+    /// Modes with the variables that were asked for; controls stay as they are.
+    fn set(&self, mut chosen: Vec<Chosen>) -> Vec<Chosen> {
+        if !self.variables.is_empty() {
+            for it in chosen.iter_mut().filter(|it| !it.is_control) {
+                let own = self.variables.clone();
+                it.spec.variables.extend(own);
+                it.spec.label = written::labels::of(&it.spec);
+            }
+        }
+        chosen
+    }
+
     /// Sites are left alone for as long as was asked.
     fn open_window(&self, chosen: &mut [Chosen]) -> Result<()> {
         let Some(window) = self.window else {
@@ -125,6 +143,24 @@ impl Breaking {
         let given = units::show_compact(window);
         let allowed = format!("no fault asked for has one: it is for {}", names.join(", "));
         Err(Mistake::new(PLACE, "--window", &given, &allowed).into())
+    }
+
+    /// Disks keep what was asked of what was not flushed.
+    fn set_leaves(&self, chosen: &mut [Chosen]) -> Result<()> {
+        let Some(leaves) = self.leaves else {
+            return Ok(());
+        };
+        let asked = chosen.iter_mut().filter(|it| !it.is_control);
+        let cuts = asked.flat_map(|it| &mut it.fault.steps);
+        let cuts = cuts.filter_map(|step| match &mut step.deed {
+            Deed::PowerCut(_, left) => Some(left),
+            _ => None,
+        });
+        if cuts.map(|left| *left = leaves).count() > 0 {
+            return Ok(());
+        }
+        let allowed = "nothing that is asked for cuts anybody's power";
+        Err(Mistake::new(PLACE, "--leaves", leaves.name(), allowed).into())
     }
 
     /// The distances at which faults are injected.

@@ -13,8 +13,8 @@ const VERDICTS: [Verdict; 5] = [
 /// More are counted.
 const NAMED_MAX: usize = 6;
 
-/// Of each verdict that was given which modes it is of, at which faults; then whether the check was
-/// awake.
+/// Of each verdict that was given which modes it is of, at which faults; then what did not come as
+/// the catalogue foretells it, and whether the check was awake.
 pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
     let asked: Vec<&ModeWorth> = worth.iter().filter(|one| !one.is_control).collect();
     let of_verdict = |verdict: Verdict| {
@@ -25,7 +25,38 @@ pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
     };
     let verdicts = VERDICTS.into_iter().filter_map(of_verdict);
     let controls = (!worth.is_empty()).then(|| controls(worth));
-    verdicts.chain(controls).collect()
+    verdicts.chain(foretold(worth)).chain(controls).collect()
+}
+
+/// `Foretold by the catalogue: 41 of 43 came so. NOT: mysql async (writer-dies: none lost). No trial
+/// tells of 1.`
+fn foretold(worth: &[ModeWorth]) -> Option<String> {
+    let all = worth.iter().flat_map(|one| &one.foretold);
+    let all: Vec<Option<bool>> = all.map(|it| it.is_met).collect();
+    let count = |is_met| all.iter().filter(|it| **it == is_met).count();
+    let (met, open) = (count(Some(true)), count(None));
+    let unmet = worth.iter().flat_map(|one| {
+        let unmet = one.foretold.iter().filter(|it| it.is_met == Some(false));
+        unmet.map(|it| {
+            format!(
+                "{} ({}: {})",
+                one.label,
+                one.worth.fault,
+                it.what.join(" or ")
+            )
+        })
+    });
+    let unmet: Vec<String> = unmet.collect();
+    let not = match unmet.is_empty() {
+        true => String::new(),
+        false => format!(" NOT: {}.", unmet.join(", ")),
+    };
+    let open = match open {
+        0 => String::new(),
+        open => format!(" No trial tells of {open}."),
+    };
+    let all = all.len();
+    (all > 0).then(|| format!("Foretold by the catalogue: {met} of {all} came so.{not}{open}"))
 }
 
 /// `mysql async (writer-dies, 3 of 5 trials), mysql group (member-dies) and 4 more`

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use super::choose::MODES;
 use super::*;
 use crate::study::capabilities;
+use crate::study::fault::Leaves;
 use crate::study::faults::fit::misfits;
 use crate::study::faults::{Control, Injection, Reach};
 
@@ -282,6 +283,63 @@ fn a_window_is_left_as_long_as_was_asked() {
         said.contains("--window: given 2s;") && said.contains("site-lost"),
         "{said}"
     );
+}
+
+#[test]
+fn modes_have_the_variables_that_were_asked_for_and_controls_have_not() {
+    let mut breaking = asked(&["loose-power-cut"]);
+    breaking.servers = vec!["mysql".to_owned()];
+    let is_set = |study: &Study| {
+        let all = study.modes.iter();
+        let set = all.filter(|spec| spec.variables.contains_key("innodb_doublewrite"));
+        set.map(|spec| spec.label.clone()).collect::<Vec<_>>()
+    };
+    assert!(is_set(&study(&breaking)).is_empty());
+    breaking.variables = [("innodb_doublewrite".to_owned(), "OFF".to_owned())].into();
+    let study = study(&breaking);
+    let loose = "mysql single innodb_doublewrite=OFF innodb_flush_log_at_trx_commit=2 \
+                 sync_binlog=0";
+    assert_eq!(
+        is_set(&study),
+        [loose, "mysql single innodb_doublewrite=OFF"]
+    );
+    check(&study);
+    // With one value both of its modes are the same.
+    let strict = [
+        ("innodb_flush_log_at_trx_commit", "1"),
+        ("sync_binlog", "1"),
+    ];
+    breaking.variables = strict
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let study = self::study(&breaking);
+    let mut all = study.injections.iter();
+    let one = all
+        .find(|it| it.fault.name == "loose-power-cut")
+        .expect("it");
+    assert_eq!(one.modes.len(), 1, "{:?}", one.modes);
+}
+
+#[test]
+fn power_cuts_leave_what_was_asked_and_controls_lose_all() {
+    let mut breaking = asked(&["power-cut"]);
+    breaking.leaves = Some(Leaves::Torn(512));
+    let study = study(&breaking);
+    let left = |name: &str| {
+        let mut all = study.injections.iter();
+        let it = all.find(|it| it.fault.name == name).expect(name);
+        let mut steps = it.fault.steps.iter();
+        steps.find_map(|step| match step.deed {
+            Deed::PowerCut(_, leaves) => Some(leaves),
+            _ => None,
+        })
+    };
+    assert_eq!(left("power-cut"), Some(Leaves::Torn(512)));
+    assert_eq!(left("link-cut"), Some(Leaves::Nothing), "a control");
+    let mut without = asked(&["writer-killed"]);
+    without.leaves = breaking.leaves;
+    let said = said(&without);
+    assert!(said.contains("--leaves: given torn-512;"), "{said}");
 }
 
 #[test]

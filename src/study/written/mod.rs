@@ -11,7 +11,7 @@ pub mod fault_rows;
 mod faults;
 mod fronts;
 mod injections;
-mod labels;
+pub mod labels;
 mod modes;
 mod quick;
 mod sites;
