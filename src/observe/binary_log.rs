@@ -4,7 +4,7 @@
 //! By a reader of our own: one that is made for streams takes the torn end of a log for a broken
 //! stream.
 //!
-//! - here: numbers in the files of a data directory
+//! - here: numbers and tokens in the files of a data directory
 //! - `stream`: tokens in what a source has sent to a replica
 //! - `transactions`: what both find; `events`, `rows`: how it is laid out
 
@@ -18,8 +18,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::events::Stop;
+use self::stream::token;
 use self::transactions::Transactions;
 use crate::error::{Result, Tried};
+use crate::record::trials::Delivered;
 
 const MAGIC: &[u8] = b"\xfebin";
 /// Of MySQL's, where `binlog_encryption` is on.
@@ -46,6 +48,31 @@ pub fn numbers(data: &Path, table: &str) -> Result<Numbers> {
     Ok(Ok(all))
 }
 
+/// Tokens of all whole transactions in the binary logs of a node's data directory that inserted into
+/// `table`, whose last column is a token, CHAR(16) of hexadecimal digits.
+///
+/// # Errors
+/// A breakdown if the folder or one of its logs cannot be read.
+pub fn logged(node: u8, data: &Path, table: &str) -> Result<Delivered> {
+    let mut found = Delivered {
+        node,
+        ..Delivered::default()
+    };
+    let mut paths = files(data)?;
+    paths.sort_unstable();
+    for path in paths {
+        let bytes = fs::read(&path).tried(|| format!("read {}", path.display()))?;
+        match found_in(&bytes, table, token) {
+            Ok(tokens) => found.tokens.extend(tokens),
+            Err(why) => {
+                found.unread = Some(why.to_owned());
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// `binlog.000001` and so on: the index names them too, but may itself have been cut.
 fn files(data: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(data).tried(|| format!("list {}", data.display()))?;
@@ -59,15 +86,25 @@ fn files(data: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn numbers_in(file: &[u8], table: &str) -> Numbers {
+    let found = found_in(file, table, number)?;
+    Ok(found.into_iter().collect())
+}
+
+/// The last columns of rows that were inserted, in order.
+fn found_in(
+    file: &[u8],
+    table: &str,
+    value: fn(&[u8]) -> Option<u64>,
+) -> std::result::Result<Vec<u64>, &'static str> {
     if file.starts_with(MAGIC_ENCRYPTED) {
         return Err("it is encrypted");
     }
-    let mut found = Transactions::of(table, number);
+    let mut found = Transactions::of(table, value);
     let events = file.strip_prefix(MAGIC).unwrap_or_default();
     match found.take(events) {
         Err(Stop::Form(why)) => Err(why),
         // What a cut leaves of a log can be anything: there it ends.
-        Ok(()) | Err(Stop::Torn(_)) => Ok(found.whole.into_iter().collect()),
+        Ok(()) | Err(Stop::Torn(_)) => Ok(found.whole),
     }
 }
 

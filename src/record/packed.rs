@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::history::{Answer, Held, Look, Reader, Row, Token, Transfer};
-use super::trials::{Campaign, Trial};
+use super::trials::{Campaign, Delivered, Trial};
 use super::varint::{In, Out, at_distance, distance};
 
 /// Of the form in which it is written here.
@@ -88,6 +88,15 @@ fn held_mut(trial: &mut Trial) -> impl Iterator<Item = &mut Held> {
     trial.serving.iter_mut().chain(&mut trial.others)
 }
 
+/// All logs that were read, what links had delivered first.
+fn delivered(trial: &Trial) -> impl Iterator<Item = &Delivered> {
+    trial.delivered.iter().chain(&trial.logged)
+}
+
+fn delivered_mut(trial: &mut Trial) -> impl Iterator<Item = &mut Delivered> {
+    trial.delivered.iter_mut().chain(&mut trial.logged)
+}
+
 /// A trial without what is packed of it.
 fn light(trial: &Trial) -> Trial {
     let mut light = trial.clone();
@@ -98,7 +107,7 @@ fn light(trial: &Trial) -> Trial {
     for held in held_mut(&mut light) {
         held.rows = vec![];
     }
-    for delivered in &mut light.delivered {
+    for delivered in delivered_mut(&mut light) {
         delivered.tokens = vec![];
     }
     light
@@ -114,7 +123,7 @@ fn packed(trial: &Trial) -> Vec<u8> {
     for held in held(trial) {
         packer.rows(&held.rows);
     }
-    for delivered in &trial.delivered {
+    for delivered in delivered(trial) {
         packer.tokens(&delivered.tokens);
     }
     packer.out.into_bytes()
@@ -281,7 +290,7 @@ impl Unpacker<'_> {
         for held in held_mut(&mut trial) {
             held.rows = self.rows()?;
         }
-        for delivered in &mut trial.delivered {
+        for delivered in delivered_mut(&mut trial) {
             delivered.tokens = self.tokens()?;
         }
         trial.history.transfers = std::mem::take(&mut self.transfers);

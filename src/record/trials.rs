@@ -37,6 +37,10 @@ pub struct Trial {
     /// Of links whose stream was kept: the tokens in whole transactions that had been delivered to
     /// each node by the cut.
     pub delivered: Vec<Delivered>,
+    /// Of a mode with one server: the tokens of this trial in whole transactions of its binary log at
+    /// the end. `None` without a log of rows, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged: Option<Delivered>,
     /// Of a mode that may go on without the others: the last moment at which its own counters still
     /// said that it had not, if it did later. Nothing that was acknowledged from then on is
     /// promised; a later moment would make a broken promise of what was none.
@@ -84,12 +88,12 @@ pub struct Candidate {
     pub is_chosen: bool,
 }
 
-/// What a link had delivered.
+/// What a link had delivered of a log to a node, or what the node's own log holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     pub node: u8,
-    /// Of whole transactions, in the order of the stream.
+    /// Of whole transactions, in the order of the log.
     pub tokens: Vec<Token>,
-    /// Why the stream could not be read to its end, if so.
+    /// Why it could not be read to its end, if so.
     pub unread: Option<String>,
 }

@@ -65,7 +65,12 @@ fn forbidden_rows(counts: &Counts, promise: &Promise) -> usize {
         true => counts.skipped,
         false => 0,
     };
+    let apart = match promise.covers_log() {
+        true => counts.apart(),
+        false => 0,
+    };
     skipped
+        + apart
         + match (promise.is_whole, promise.covers_balances) {
             (false, _) => 0,
             (true, true) => counts.broken_rows(),
@@ -97,6 +102,9 @@ fn doubts(fault: &Fault, trial: &Trial, promise: &Promise) -> Vec<Doubt> {
         wrong.then_some(Doubt::WrongChoice),
         is_alone_unknown.then_some(Doubt::AloneUnknown),
         none.then_some(Doubt::NothingAcknowledged),
+        (trial.logged.as_ref())
+            .and_then(|it| it.unread.clone())
+            .map(Doubt::LogUnread),
     ];
     (single.into_iter().flatten())
         .chain(of_nodes(trial))

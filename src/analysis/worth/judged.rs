@@ -97,6 +97,9 @@ pub struct Counts {
     pub forked: usize,
     /// Serving nodes whose tables did not pass their check.
     pub corrupt: usize,
+    /// In the tables of the only server, and not in its binary log, or there alone.
+    pub only_in_tables: usize,
+    pub only_in_log: usize,
 }
 
 impl Counts {
@@ -119,7 +122,12 @@ impl Counts {
     pub fn anything(&self) -> usize {
         let reads = self.phantom_reads + self.flickered;
         let others = self.errant + self.forked + self.lost + self.skipped;
-        self.broken_rows() + self.forbidden() + reads + others
+        self.broken_rows() + self.forbidden() + reads + others + self.apart()
+    }
+
+    /// In which tables and binary log of one server disagree.
+    pub fn apart(&self) -> usize {
+        self.only_in_tables + self.only_in_log
     }
 }
 
@@ -147,6 +155,8 @@ impl Add for Counts {
             diverged: self.diverged + other.diverged,
             forked: self.forked + other.forked,
             corrupt: self.corrupt + other.corrupt,
+            only_in_tables: self.only_in_tables + other.only_in_tables,
+            only_in_log: self.only_in_log + other.only_in_log,
         }
     }
 }

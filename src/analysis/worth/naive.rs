@@ -26,7 +26,7 @@ pub fn agrees(trial: &Trial, judged: &Judged) -> Result<(), String> {
 }
 
 /// What is counted twice.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "acknowledged",
     "promised",
     "lost",
@@ -43,9 +43,11 @@ const NAMES: [&str; 16] = [
     "skipped",
     "diverged",
     "corrupt",
+    "only_in_tables",
+    "only_in_log",
 ];
 
-fn first(judged: &Judged) -> [usize; 16] {
+fn first(judged: &Judged) -> [usize; 18] {
     let counts = &judged.counts;
     [
         counts.acknowledged,
@@ -64,6 +66,8 @@ fn first(judged: &Judged) -> [usize; 16] {
         counts.skipped,
         counts.diverged,
         counts.corrupt,
+        counts.only_in_tables,
+        counts.only_in_log,
     ]
 }
 
@@ -133,7 +137,7 @@ fn seen_with_promise(trial: &Trial, judged: &Judged) -> Tokens {
     }
 }
 
-fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
+fn count(trial: &Trial, judged: &Judged) -> [usize; 18] {
     let acknowledged = with_answer(trial, Answer::Acknowledged);
     let unanswered = with_answer(trial, Answer::Unanswered);
     let refused = with_answer(trial, Answer::Refused);
@@ -141,7 +145,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
     let could_be_read = |held: &&Held| held.unread.is_none();
     let nodes: Vec<&Held> = trial.serving.iter().filter(could_be_read).collect();
     let none_is_left = trial.serving.is_empty() && trial.refused.is_some();
-    let mut counts = [0; 16];
+    let mut counts = [0; 18];
     counts[..2].copy_from_slice(&[acknowledged.len(), promised.len()]);
     if nodes.is_empty() && !none_is_left {
         return counts;
@@ -174,6 +178,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
         .collect();
     let gone = &(&seen & &lacking) - &refused;
     let seen_with_promise = seen_with_promise(trial, judged);
+    let (not_logged, logged_alone) = logs(trial, &nodes);
     counts[2..].copy_from_slice(&[
         (&acknowledged & &lacking).len(),
         (&promised & &lacking).len(),
@@ -192,8 +197,32 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 16] {
             .iter()
             .filter(|held| held.tables_ok == Some(false))
             .count(),
+        not_logged,
+        logged_alone,
     ]);
     counts
+}
+
+/// Rows that the log lacks, and entries of the log that the rows lack.
+fn logs(trial: &Trial, nodes: &[&Held]) -> (usize, usize) {
+    let (Some(log), Some(held)) = (&trial.logged, nodes.first()) else {
+        return (0, 0);
+    };
+    let in_tables = on(held);
+    let mut in_log = Tokens::new();
+    in_log.extend(&log.tokens);
+    let mut alone = (0, 0);
+    for token in in_tables.iter().chain(&in_log).collect::<BTreeSet<_>>() {
+        match (in_tables.contains(token), in_log.contains(token)) {
+            (true, false) => alone.0 += 1,
+            (false, true) => alone.1 += 1,
+            _ => {}
+        }
+    }
+    match log.unread {
+        Some(_) => (0, 0),
+        None => alone,
+    }
 }
 
 fn doubled(nodes: &[&Held]) -> usize {

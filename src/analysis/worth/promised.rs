@@ -158,6 +158,13 @@ pub struct Exempt {
 }
 
 impl Promise {
+    /// Whether tables and binary log of the only server have to agree: where all that it
+    /// acknowledged is promised, it has flushed both as it had to ("Binary Logging Options" in the
+    /// MySQL Reference Manual).
+    pub fn covers_log(&self) -> bool {
+        self.is_given && self.until_us.is_none()
+    }
+
     /// None, for that reason.
     pub fn none(reason: Reason) -> Promise {
         Promise {

@@ -42,7 +42,10 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
     };
     let unbalanced = sight.serving.iter().flat_map(|it| unbalanced(it, history));
     let first = sight.serving.first();
+    let (only_in_tables, only_in_log) = apart(trial, first.copied());
     Counts {
+        only_in_tables,
+        only_in_log,
         lost: lost.len(),
         lost_promised: count(&lost, |it| promise.covers_transfer(it)),
         recovered: count(&unanswered, |it| sight.in_any.contains(&it.token)),
@@ -70,6 +73,19 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
             .count(),
         ..counts
     }
+}
+
+/// How many transfers stand in the tables of the only server alone, and how many in its binary log
+/// alone.
+fn apart(trial: &Trial, server: Option<&Held>) -> (usize, usize) {
+    let readable = trial.logged.as_ref().filter(|it| it.unread.is_none());
+    let Some((logged, held)) = readable.zip(server) else {
+        return (0, 0);
+    };
+    let logged: BTreeSet<Token> = logged.tokens.iter().copied().collect();
+    let there: BTreeSet<Token> = held.rows.iter().map(|row| row.token).collect();
+    let more = |one: &BTreeSet<Token>, other| one.difference(other).count();
+    (more(&there, &logged), more(&logged, &there))
 }
 
 fn of(history: &History, answer: Answer) -> impl Iterator<Item = &Transfer> {

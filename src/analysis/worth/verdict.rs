@@ -62,6 +62,8 @@ pub enum Doubt {
     NotSeen(Reach),
     /// A serving node's tables could not be checked.
     NotChecked(u8),
+    /// Why the binary log could not be read beside the tables.
+    LogUnread(String),
 }
 
 /// What a doubt is of: the earlier, the less is left that can be said.
@@ -87,7 +89,10 @@ impl Doubt {
             | Doubt::NotBitten { .. }
             | Doubt::WrongChoice
             | Doubt::AloneUnknown => Weight::Fault,
-            Doubt::NothingAcknowledged | Doubt::NotSeen(_) | Doubt::NotChecked(_) => Weight::Enough,
+            Doubt::NothingAcknowledged
+            | Doubt::NotSeen(_)
+            | Doubt::NotChecked(_)
+            | Doubt::LogUnread(_) => Weight::Enough,
         }
     }
 
@@ -111,6 +116,7 @@ impl Doubt {
             Doubt::NothingAcknowledged => "nothing was acknowledged".to_owned(),
             Doubt::NotSeen(reach) => not_seen(*reach),
             Doubt::NotChecked(node) => format!("the tables of node {node} could not be checked"),
+            Doubt::LogUnread(why) => format!("the binary log could not be read: {why}"),
         }
     }
 }

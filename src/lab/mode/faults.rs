@@ -17,7 +17,7 @@ use super::candidates::{Had, chosen, givers};
 use super::component::{self, Component};
 use super::gtids::Gtids;
 use super::takeover::Promoted;
-use super::{fence, galera, regroup, replication, takeover};
+use super::{binary_logs, fence, galera, regroup, replication, takeover};
 use crate::error::{Error, Result, breakdown};
 use crate::lab::lab::Lab;
 use crate::lab::node::{Node, pause};
@@ -42,6 +42,14 @@ pub fn enter_for_faults(lab: &mut Lab, spec: &ModeSpec) -> Result<()> {
     }
     (1..lab.nodes.len()).try_for_each(|i| fence::close(lab, i))?;
     fence::open(lab, 0)
+}
+
+/// Drops all binary logs but the newest of each server: nobody is to read them any more.
+///
+/// # Errors
+/// A breakdown if a server does not answer.
+pub fn drop_binary_logs(lab: &mut Lab) -> Result<()> {
+    binary_logs::drop_old(lab)
 }
 
 /// Starts node `i`'s server again on what its disk holds, unless it runs: `None`, or its last words

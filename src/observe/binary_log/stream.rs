@@ -83,7 +83,8 @@ pub fn tokens_in_stream(stream: &Stream, table: &str) -> Tokens {
     }
 }
 
-fn token(value: &[u8]) -> Option<Token> {
+/// A token, as the ledger writes it.
+pub(super) fn token(value: &[u8]) -> Option<Token> {
     let is_token = value.len() == TOKEN_DIGITS && value.iter().all(u8::is_ascii_hexdigit);
     let digits = std::str::from_utf8(value).ok().filter(|_| is_token)?;
     Token::from_str_radix(digits, 16).ok()

@@ -78,6 +78,11 @@ fn trial(count: u64) -> Trial {
             tokens: transfers.iter().map(|it| it.token).collect(),
             unread: None,
         }],
+        logged: Some(Delivered {
+            node: 1,
+            tokens: transfers.iter().skip(1).map(|it| it.token).collect(),
+            unread: None,
+        }),
         history: History {
             start_balance: 1_000,
             accounts: 64,

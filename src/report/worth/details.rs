@@ -15,6 +15,8 @@ enum Means {
     BadIfLocked,
     /// Bad where no server came back, and none took over.
     BadIfNoneAnew,
+    /// Bad of a server whose settings promise all that it acknowledged.
+    BadIfFlushed,
     /// It says more of what is lost.
     OfLost,
     Innocent(&'static str),
@@ -24,7 +26,7 @@ enum Means {
 type Count = fn(&Counts) -> usize;
 
 /// Counts that have no column, and what they are called.
-const COUNTS: [(&str, Count, Means); 12] = [
+const COUNTS: [(&str, Count, Means); 14] = [
     ("refused, and there", |all| all.refused_present, Means::Bad),
     (
         "there, and sent by no client",
@@ -52,6 +54,16 @@ const COUNTS: [(&str, Count, Means); 12] = [
         "not on a replica that says it has executed them",
         |all| all.skipped,
         Means::BadIfNoneAnew,
+    ),
+    (
+        "in its tables, and not in its binary log",
+        |all| all.only_in_tables,
+        Means::BadIfFlushed,
+    ),
+    (
+        "in its binary log, and not in its tables",
+        |all| all.only_in_log,
+        Means::BadIfFlushed,
     ),
     (
         "lost before others that are there",
@@ -240,6 +252,7 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
     let promises = || worth.each.iter().map(|judged| &judged.promise);
     let is_whole = promises().all(|promise| promise.is_whole);
     let is_locked = promises().all(|promise| promise.covers_balances);
+    let covers_log = promises().all(Promise::covers_log);
     let is_none_anew = promises().all(|promise| promise.covers_replicas);
     let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
         let number = of(&worth.counts);
@@ -254,6 +267,8 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
             Means::BadIfWhole | Means::BadIfLocked => {
                 "a node came back without what it had told others".to_owned()
             }
+            Means::BadIfFlushed if covers_log => "BAD".to_owned(),
+            Means::BadIfFlushed => "its logs are not flushed together".to_owned(),
             Means::OfLost => "counted as lost".to_owned(),
             Means::Innocent(why) => format!("innocent, {why}"),
         };

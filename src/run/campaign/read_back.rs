@@ -1,8 +1,9 @@
 //! What serves at the end, and what other nodes hold.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::stage::{Stage, byte};
+use super::stage::{Stage, TRANSFERS, byte};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::Lab;
 use crate::lab::mode::component::Component;
@@ -12,8 +13,9 @@ use crate::lab::node::pause;
 use crate::lab::servers::datadir::DATABASE;
 use crate::lab::sql;
 use crate::load::ledgers::{select_balances, select_transfers};
+use crate::observe::binary_log;
 use crate::record::history::{Held, Row, Token};
-use crate::record::trials::Trial;
+use crate::record::trials::{Delivered, Trial};
 use crate::study::mode::Family;
 
 /// How long members may take until all have applied what any of them has.
@@ -24,6 +26,8 @@ const WHOLE_LIMIT: Duration = Duration::from_secs(30);
 /// against it.
 const REPLICA_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(20);
+/// Whether rows stand in a server's binary log as they can be read.
+const HAS_ROWS_LOGGED: &str = "SELECT @@GLOBAL.log_bin = 1 AND @@GLOBAL.binlog_format = 'ROW'";
 
 /// Reads all nodes whose servers answer, into a trial: those that serve, and others. These first:
 /// what a replica has then its source has later, too.
@@ -39,10 +43,44 @@ pub fn read_back(stage: &mut Stage<'_, '_>, trial: &mut Trial) -> Result<()> {
             trial.others.push(held(stage, i, serving.first().copied())?);
         }
     }
-    for i in serving {
+    let before = logged(stage, &serving)?;
+    for &i in &serving {
         trial.serving.push(held(stage, i, None)?);
     }
+    let after = logged(stage, &serving)?;
+    trial.logged = before.zip(after).map(|(before, after)| {
+        let sent = trial.history.transfers.iter().map(|it| it.token).collect();
+        let held = trial.serving.iter().flat_map(|held| &held.rows);
+        at_one_moment(&before, after, &sent, &held.map(|row| row.token).collect())
+    });
     Ok(())
+}
+
+/// A log as it was when rows were read. It was read before them and after: what came into it in
+/// between may have come to be seen too late, and what stands in it of other trials is not told.
+fn at_one_moment(
+    before: &Delivered,
+    mut after: Delivered,
+    sent: &BTreeSet<Token>,
+    held: &BTreeSet<Token>,
+) -> Delivered {
+    let before: BTreeSet<Token> = before.tokens.iter().copied().collect();
+    let is_told =
+        |token: &Token| held.contains(token) || sent.contains(token) && before.contains(token);
+    after.tokens.retain(is_told);
+    after
+}
+
+/// What the binary log of the only server holds.
+fn logged(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<Option<Delivered>> {
+    let (&[i], true) = (serving, stage.subject.spec.mode.has_one_server()) else {
+        return Ok(None);
+    };
+    let node = &mut stage.lab().nodes[i];
+    if node.value(HAS_ROWS_LOGGED)?.as_deref() != Some("1") {
+        return Ok(None);
+    }
+    binary_log::logged(byte(i), &node.data(), TRANSFERS).map(Some)
 }
 
 /// The nodes whose state is the database's: nobody, where nobody takes writes.
@@ -346,6 +384,19 @@ mod tests {
         let parted = [(0, away), (1, component(2)), (2, component(2))];
         assert_eq!(of(&parted), (vec![1, 2], true), "the writer is outside");
         assert_eq!(of(&[(1, donor)]), (vec![], false));
+    }
+
+    #[test]
+    fn a_log_is_held_against_rows_as_of_one_moment() {
+        let log = |tokens: &[Token]| Delivered {
+            tokens: tokens.to_vec(),
+            ..Delivered::default()
+        };
+        // 1 is of another trial; 4 was committed while rows were read, 5 after they had been.
+        let (before, after) = (log(&[1, 2, 3]), log(&[1, 2, 3, 4, 5]));
+        let (sent, held) = ([2, 3, 4, 5].into(), [2, 4].into());
+        let told = at_one_moment(&before, after, &sent, &held);
+        assert_eq!(told.tokens, [2, 3, 4], "3 is in the log alone");
     }
 
     #[test]

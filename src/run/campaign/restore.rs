@@ -44,7 +44,8 @@ impl Subject<'_> {
         let spec = self.spec;
         faults::enter_for_faults(self.lab(), spec)?;
         self.make_tables()?;
-        self.lab().nodes[0].make_durable()
+        self.lab().nodes[0].make_durable()?;
+        faults::drop_binary_logs(self.lab())
     }
 
     /// Links and disks are as they were kept, whatever has been done to them. No server runs.

@@ -22,7 +22,7 @@ use crate::study::disk::PowerCut;
 use crate::study::faults::{Control, Fault, When};
 
 /// As the ledger calls it.
-const TRANSFERS: &str = "transfers";
+pub const TRANSFERS: &str = "transfers";
 /// Beyond what its schedule asks for, a trial may take so long: servers that recover and join, one
 /// after the other.
 const SPARE: Duration = Duration::from_secs(900);

@@ -2,7 +2,8 @@
 
 use super::made::{BACK_US, Made, Setting, add, held, remove, shift, transfer};
 use crate::analysis::worth::{Counts, Doubt, Verdict};
-use crate::record::history::{Answer, Transfer};
+use crate::record::history::{Answer, Token, Transfer};
+use crate::record::trials::Delivered;
 use crate::study::faults::Reach;
 
 /// One of each kind of count, verdict and doubt.
@@ -28,8 +29,11 @@ pub enum Planted {
     Skipped,
     Diverged,
     Corrupt,
+    LogHasLess,
+    LogHasMore,
     RefusesItsData,
     Unread,
+    LogUnread,
     NotChecked,
     StepMissing,
     NotBitten,
@@ -40,7 +44,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    pub const ALL: [Planted; 29] = [
+    pub const ALL: [Planted; 32] = [
         Planted::Nothing,
         Planted::Lost,
         Planted::Hole,
@@ -61,8 +65,11 @@ impl Planted {
         Planted::Skipped,
         Planted::Diverged,
         Planted::Corrupt,
+        Planted::LogHasLess,
+        Planted::LogHasMore,
         Planted::RefusesItsData,
         Planted::Unread,
+        Planted::LogUnread,
         Planted::NotChecked,
         Planted::StepMissing,
         Planted::NotBitten,
@@ -83,7 +90,10 @@ impl Planted {
             Planted::Errant => setting != Setting::Killed,
             Planted::StepMissing => setting != Setting::Elected,
             Planted::Diverged => setting == Setting::Elected,
-            Planted::RefusesItsData => setting == Setting::Killed,
+            Planted::RefusesItsData
+            | Planted::LogHasLess
+            | Planted::LogHasMore
+            | Planted::LogUnread => setting == Setting::Killed,
             _ => true,
         }
     }
@@ -174,6 +184,15 @@ impl Planted {
                 counts.corrupt = 1;
                 made.trial.serving[0].tables_ok = Some(false);
             }
+            Planted::LogHasLess => {
+                counts.only_in_tables = 1;
+                log(made).retain(|token| *token != told.token);
+            }
+            Planted::LogHasMore => {
+                counts.only_in_log = 1;
+                let absent = made.absent(Answer::Unanswered);
+                log(made).push(absent.token);
+            }
             Planted::RefusesItsData => refuse(made),
             _ => return self.plant_doubt(made),
         }
@@ -200,6 +219,14 @@ impl Planted {
                     };
                 }
                 Doubt::Unread { node, why }
+            }
+            Planted::LogUnread => {
+                let why = "it is encrypted".to_owned();
+                trial.logged = Some(Delivered {
+                    unread: Some(why.clone()),
+                    ..Delivered::default()
+                });
+                Doubt::LogUnread(why)
             }
             Planted::NotChecked => {
                 trial.serving[0].tables_ok = None;
@@ -240,6 +267,16 @@ impl Planted {
         made.doubts = vec![doubt];
         made.verdict = Verdict::Undecided;
     }
+}
+
+/// The tokens of a binary log that has what the only server has.
+fn log(made: &mut Made) -> &mut Vec<Token> {
+    let rows = made.trial.serving[0].rows.iter();
+    let logged = Delivered {
+        tokens: rows.map(|row| row.token).collect(),
+        ..Delivered::default()
+    };
+    &mut made.trial.logged.insert(logged).tokens
 }
 
 /// Of those that were acknowledged before the blow the one that was begun last: nothing follows it.
