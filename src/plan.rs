@@ -28,7 +28,7 @@ pub use placement::{Cpu, Placement, Whose, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
 pub use schedule::{DRIVER_FULL_CPUS, Outcome, Rounds, Schedule, Turn};
 pub use time::{
-    SETTLE_STEP, SETTLE_STEPS, cell_time, estimate, forming, idle_watch, steps, trials, turn_time,
+    SETTLE_STEP, SETTLE_STEPS, cell_time, estimate, forming, idle_watch, steps, turn_time,
 };
 
 /// What is measured, in which order.

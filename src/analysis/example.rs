@@ -237,7 +237,6 @@ impl Example {
         };
         Record {
             measurements: (0..self.rounds).flat_map(measure).collect(),
-            series: BTreeMap::new(),
             campaigns: BTreeMap::new(),
             finished: true,
             header: header.clone(),

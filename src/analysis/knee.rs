@@ -206,7 +206,6 @@ knee = { p99 = "20ms" }
                 ..Header::default()
             },
             measurements,
-            series: BTreeMap::new(),
             campaigns: BTreeMap::new(),
             finished: true,
         }

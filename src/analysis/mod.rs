@@ -5,7 +5,6 @@ mod activity;
 mod against;
 pub mod anatomy;
 pub mod applied;
-pub mod audit;
 pub mod beside;
 pub mod called;
 pub mod cells;
@@ -22,7 +21,6 @@ pub mod ladder;
 mod lags;
 mod latency;
 mod limits;
-pub mod promise;
 mod queueing;
 mod rates;
 pub mod sequential;
@@ -30,7 +28,6 @@ mod speeds;
 pub mod summary;
 mod terms;
 pub mod timeline;
-pub mod trial;
 mod void;
 pub mod worth;
 
@@ -40,11 +37,9 @@ pub use terms::mode_settings;
 use std::collections::BTreeMap;
 
 use crate::record::store::Record;
-use crate::record::trial::Series;
 use crate::record::{Header, LabFacts, Measurement};
 use crate::study::articles;
-use promise::Terms;
-use summary::{CellSummary, LabSummary, ModeSeries, Overridden};
+use summary::{CellSummary, LabSummary, Overridden};
 
 /// Servers of one mode that take more without load are remarked on: idle ones take a tenth of it.
 const IDLE_CPUS_MAX: f64 = 0.2;
@@ -59,14 +54,13 @@ pub fn summarise(record: &Record) -> Summary {
     let mut cells = cells::summarise(record);
     queueing::judge(&mut cells);
     let ladders = ladder::ladders(&cells);
-    let series = series(record);
     let anatomy = anatomy::summarise(record);
     let worth = worth::of_record(record, (&cells, &anatomy));
     let against = against::of(study, &cells, &anatomy);
     let effects = effects::summarise(record);
     let material = claims::Material {
         cells: &cells,
-        series: &series,
+        worth: &worth,
         effects: &effects,
         risk: interval::Risk::of(study),
         bounds_sha256: header.bounds_sha256.as_deref(),
@@ -118,7 +112,6 @@ pub fn summarise(record: &Record) -> Summary {
         effects,
         ladders,
         knees: knee::knees(record),
-        series,
         worth,
         article,
         claims: claims.unwrap_or_default(),
@@ -154,25 +147,6 @@ fn busy_while_idle(cells: &[CellSummary]) -> Option<String> {
             each.join(", ")
         )
     })
-}
-
-/// Of each mode and fault.
-pub fn series(record: &Record) -> Vec<ModeSeries> {
-    let sites = &record.header.study.sites;
-    let of_mode_and_fault = |mode: usize, series: &Series| {
-        let spec = &record.header.study.modes[mode];
-        ModeSeries {
-            label: spec.label.clone(),
-            server: spec.server.clone(),
-            mode: spec.mode.name().to_owned(),
-            series: trial::summarize(series, &Terms::of(spec, sites, series.durability)),
-        }
-    };
-    let of_mode = |(mode, all): (&usize, &Vec<Series>)| {
-        let all = all.iter().map(|series| of_mode_and_fault(*mode, series));
-        all.collect::<Vec<ModeSeries>>()
-    };
-    record.series.iter().flat_map(of_mode).collect()
 }
 
 fn lab(facts: &LabFacts) -> LabSummary {

@@ -488,7 +488,6 @@ mod tests {
         let mut own = Record {
             header,
             measurements: vec![],
-            series: [].into(),
             campaigns: [].into(),
             finished: false,
         };

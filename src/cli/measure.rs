@@ -18,7 +18,6 @@ use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Schedule, labs, plan};
 use crate::record::store::Record;
-use crate::report::trial::{self, TrialPage};
 use crate::report::{Format, render, worth};
 use crate::run::{self, Order, fronts};
 use crate::self_test;
@@ -316,16 +315,13 @@ fn print(record: Record, format: Format, beside: Option<&Other>) -> Result<()> {
     use std::io::Write;
     let mut has_anatomy = false;
     let is_of_faults = record.header.cells.is_empty() && !record.campaigns.is_empty();
-    let page = TrialPage::of(&record).filter(|_| !is_of_faults);
-    let has_cells = !is_of_faults && page.is_none();
-    let text = match page {
-        _ if !has_cells && format == Format::Csv => {
-            let allowed = format!("trials have no cells: one of {}", trial::FORMATS.join(", "));
+    let text = match is_of_faults {
+        true if format == Format::Csv => {
+            let allowed = format!("trials have no cells: one of {}", worth::FORMATS.join(", "));
             return Err(Mistake::new("command line", "--format", "csv", &allowed).into());
         }
-        Some(page) => trial::render(&page, format),
-        None if is_of_faults => worth::render(&analysis::summarise(&record), format),
-        None => {
+        true => worth::render(&analysis::summarise(&record), format),
+        false => {
             let mut summary = analysis::summarise(&record);
             has_anatomy = summary.anatomy.iter().any(Anatomy::has_line);
             if let Some(Other { name, anatomy }) = beside

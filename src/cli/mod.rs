@@ -10,7 +10,6 @@ mod judge;
 mod limits;
 mod measure;
 mod needs;
-mod power_cut;
 mod preview;
 mod progress;
 mod self_test;
@@ -107,11 +106,6 @@ enum Verb {
         /// text, markdown or json
         #[arg(long, default_value = "text")]
         format: String,
-    },
-    /// End a server under load again and again, and tell which commits are left
-    PowerCut {
-        #[command(flatten)]
-        asked: power_cut::PowerCutOptions,
     },
     /// List, fetch or add servers
     Servers {
@@ -246,7 +240,6 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
-        Verb::PowerCut { asked } => power_cut::run(&asked, words),
         Verb::Servers { action: None } => servers::list(),
         Verb::Servers {
             action: Some(ServersAction::Install { name }),

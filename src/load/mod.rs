@@ -12,7 +12,6 @@ mod input;
 mod iterate;
 mod job;
 mod keys;
-pub mod ledger;
 pub mod ledgers;
 mod merge;
 mod pace;

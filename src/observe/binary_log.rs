@@ -4,7 +4,7 @@
 //! By a reader of our own: one that is made for streams takes the torn end of a log for a broken
 //! stream.
 //!
-//! - here: numbers and tokens in the files of a data directory
+//! - here: tokens in the files of a data directory
 //! - `stream`: tokens in what a source has sent to a replica
 //! - `transactions`: what both find; `events`, `rows`: how it is laid out
 
@@ -13,7 +13,6 @@ mod rows;
 pub mod stream;
 mod transactions;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,27 +25,6 @@ use crate::record::trials::Delivered;
 const MAGIC: &[u8] = b"\xfebin";
 /// Of MySQL's, where `binlog_encryption` is on.
 const MAGIC_ENCRYPTED: &[u8] = b"\xfdbin";
-
-/// What a log says, or why it cannot be read.
-pub type Numbers = std::result::Result<BTreeSet<u64>, &'static str>;
-
-/// Numbers of all whole transactions in the binary logs of a data directory that inserted into
-/// `table`, which has a single column, a BIGINT that is never NULL. A reason where a log is in a
-/// form that is not read here: what it holds is not known then.
-///
-/// # Errors
-/// A breakdown if the folder or one of its logs cannot be read.
-pub fn numbers(data: &Path, table: &str) -> Result<Numbers> {
-    let mut all = BTreeSet::new();
-    for path in files(data)? {
-        let bytes = fs::read(&path).tried(|| format!("read {}", path.display()))?;
-        match numbers_in(&bytes, table) {
-            Ok(numbers) => all.extend(numbers),
-            Err(why) => return Ok(Err(why)),
-        }
-    }
-    Ok(Ok(all))
-}
 
 /// Tokens of all whole transactions in the binary logs of a node's data directory that inserted into
 /// `table`, whose last column is a token, CHAR(16) of hexadecimal digits.
@@ -85,11 +63,6 @@ fn files(data: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(is_log).collect())
 }
 
-fn numbers_in(file: &[u8], table: &str) -> Numbers {
-    let found = found_in(file, table, number)?;
-    Ok(found.into_iter().collect())
-}
-
 /// The last columns of rows that were inserted, in order.
 fn found_in(
     file: &[u8],
@@ -108,11 +81,6 @@ fn found_in(
     }
 }
 
-/// A BIGINT.
-fn number(value: &[u8]) -> Option<u64> {
-    Some(u64::from_le_bytes(value.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::events::samples::event;
@@ -121,10 +89,18 @@ mod tests {
         START_ENCRYPTION_EVENT, TABLE_MAP_EVENT, TRANSACTION_PAYLOAD_EVENT,
         WRITE_ROWS_COMPRESSED_EVENT, WRITE_ROWS_COMPRESSED_EVENT_V1, XID_EVENT,
     };
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn found(file: &[u8]) -> BTreeSet<u64> {
-        numbers_in(file, "ledger").expect("a form that is read")
+        let found = found_in(file, "ledger", number).expect("a form that is read");
+        found.into_iter().collect()
+    }
+
+    /// A BIGINT.
+    fn number(value: &[u8]) -> Option<u64> {
+        Some(u64::from_le_bytes(value.try_into().ok()?))
     }
 
     fn map(table: &str) -> Vec<u8> {
@@ -210,8 +186,8 @@ mod tests {
             &[0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0, 7, 0, 0, 0],
         );
         let file = [MAGIC, &map, &rows, &event(XID_EVENT, &[0; 12])].concat();
-        assert!(numbers_in(&file, "ledger").is_err());
-        assert!(numbers_in(&file, "other").is_ok_and(|numbers| numbers.is_empty()));
+        assert!(found_in(&file, "ledger", number).is_err());
+        assert!(found_in(&file, "other", number).is_ok_and(|numbers| numbers.is_empty()));
     }
 
     /// A server that lost nothing was called broken: all its commits were "only in the table".
@@ -229,7 +205,7 @@ mod tests {
         assert_eq!(found(&file[..file.len() - 1]), [7, 8].into());
         let nonsense = event(TRANSACTION_PAYLOAD_EVENT, &[2, 1, 0, 0, 9, 9, 9]);
         let file = [MAGIC, &nonsense].concat();
-        assert!(numbers_in(&file, "ledger").is_err());
+        assert!(found_in(&file, "ledger", number).is_err());
     }
 
     #[test]
@@ -240,9 +216,9 @@ mod tests {
             rows(WRITE_ROWS_COMPRESSED_EVENT),
             event(START_ENCRYPTION_EVENT, &[0; 17]),
         ] {
-            assert!(numbers_in(&[MAGIC, &form].concat(), "ledger").is_err());
+            assert!(found_in(&[MAGIC, &form].concat(), "ledger", number).is_err());
         }
-        assert!(numbers_in(b"\xfdbin and so on", "ledger").is_err());
+        assert!(found_in(b"\xfdbin and so on", "ledger", number).is_err());
         let elsewhere = [map("other"), event(WRITE_ROWS_COMPRESSED_EVENT, &[0; 40])].concat();
         assert!(found(&[MAGIC, &elsewhere].concat()).is_empty());
     }
@@ -255,7 +231,10 @@ mod tests {
             fs::write(folder.path().join(name), &log).unwrap();
         }
         assert_eq!(files(folder.path()).unwrap().len(), 1);
-        assert_eq!(numbers(folder.path(), "t").unwrap(), Ok([3].into()));
-        assert!(numbers(Path::new("/no/such"), "t").is_err());
+        let of = |table: &str| logged(4, folder.path(), table).unwrap();
+        assert!(of("t").unread.is_some(), "its last column is no token");
+        let other = of("other");
+        assert_eq!((other.node, other.tokens, other.unread), (4, vec![], None));
+        assert!(logged(4, Path::new("/no/such"), "t").is_err());
     }
 }

@@ -68,15 +68,10 @@ fn part(study: &Study, modes: Vec<usize>) -> StudyPart {
     });
     let injections = study.injections.iter();
     let injections = injections.filter_map(|one| one.shortened(one.trials, is_here));
-    let cut = left(&study.power_cut_modes);
-    // None would mean all.
-    let is_cut = study.power_cut_modes.is_empty() || !cut.is_empty();
     StudyPart {
         study: Study {
             sweeps: sweeps.collect(),
             injections: injections.collect(),
-            power_cuts: if is_cut { study.power_cuts } else { 0 },
-            power_cut_modes: cut,
             screens: vec![],
             quick: None,
             modes: specs.clone(),
@@ -95,8 +90,6 @@ mod tests {
     /// Three labs, one of them with a mode that stands farther apart.
     const TEXT: &str = r#"
 images = {}
-power_cuts = 2
-power_cut_modes = "mysql single"
 
 [[mode]]
 server = "mysql"
@@ -153,11 +146,6 @@ modes = ["mysql group", "mysql single"]
         let trials = |study: &Study| crate::plan::injected(study).len();
         let sum: usize = parts.iter().map(|part| trials(&part.study)).sum();
         assert_eq!((sum, trials(&study)), (3 * 2 + 5 * 2, sum));
-        let cuts: Vec<usize> = parts
-            .iter()
-            .map(|part| crate::plan::trials(&part.study).len())
-            .collect();
-        assert_eq!(cuts, [2, 0, 0, 0]);
     }
 
     #[test]

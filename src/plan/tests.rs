@@ -458,7 +458,8 @@ fn the_estimate_grows_with_what_there_is_to_do() {
 #[test]
 fn the_estimate_has_a_look_at_idle_servers_for_each_variant() {
     let mut study = built_in("gmo-galera-2022");
-    (study.rounds, study.power_cuts) = (0, 0);
+    study.rounds = 0;
+    study.injections.clear();
     let before = estimate(&study, &plan(&study));
     let variant = study.modes.iter().find(|spec| spec.varied.is_some());
     study.modes.push(variant.expect("a variant").clone());

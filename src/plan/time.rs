@@ -7,7 +7,7 @@ use super::knee::Offered;
 use super::{Cell, LabPlan, Plan, labs};
 use crate::study::mode::Family;
 use crate::study::network::HANDSHAKES;
-use crate::study::{Apply, Mode, ModeSpec, MysqlslapLoad, Study, Workload, limits};
+use crate::study::{Apply, Mode, MysqlslapLoad, Study, Workload, limits};
 
 /// What a cell takes beside its windows: setting the links, connecting, lag, reading counters. Like
 /// those below, rounded from runs on two CPUs.
@@ -29,10 +29,6 @@ const CATCHING_UP: f64 = 1.1;
 /// Appliers that rested under load have so many times its time to do then: one alone more, sixteen
 /// less.
 pub const APPLYING: u32 = 3;
-/// A load, a loss of power and a recovery.
-const POWER_CUT: Duration = Duration::from_secs(6);
-/// The same where nodes of a cluster are lost, and join again.
-const CLUSTER_CUT: Duration = Duration::from_secs(20);
 /// At an offered rate the warm-up goes on until latency is level, which is looked at once in this
 /// time,
 pub const SETTLE_STEP: Duration = Duration::from_millis(100);
@@ -101,8 +97,7 @@ pub fn forming(study: &Study) -> Duration {
     labs(study).iter().map(of_lab).sum()
 }
 
-/// How long each measurement will take, in their order, each power cut after them, and each trial
-/// of a schedule last.
+/// How long each measurement will take, in their order, and each trial of a fault after them.
 pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
     let turns = plan.rounds.iter().flatten();
     let measuring = turns.flat_map(|&index| {
@@ -114,8 +109,7 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
         };
         std::iter::repeat_n(turn_time(study, cell, None), times as usize)
     });
-    let breaking = trials(study).into_iter().chain(injected(study));
-    measuring.chain(breaking).collect()
+    measuring.chain(injected(study)).collect()
 }
 
 /// How long one measurement of a cell will take, where its rate may be chosen while the study
@@ -126,15 +120,6 @@ pub fn turn_time(study: &Study, cell: &Cell, offered: Option<Offered>) -> Durati
         Some(offered) => cell_time(study, &cell.at(study, offered)),
         None => cell_time(study, cell),
     }
-}
-
-/// How long each power cut will take, in their order.
-pub fn trials(study: &Study) -> Vec<Duration> {
-    let trials = study.modes.iter().flat_map(|spec| {
-        let trials = study.faults_of(spec).len() * study.power_cuts as usize;
-        std::iter::repeat_n(trial_time(spec), trials)
-    });
-    trials.collect()
 }
 
 /// How long the servers of a lab are watched without load, for their idle CPU rates.
@@ -237,14 +222,6 @@ fn shaking_hands(study: &Study, cell: &Cell) -> Duration {
         between.unwrap_or(study.network.rtt_within_site)
     });
     rtt.unwrap_or_default() * 2 * HANDSHAKES as u32
-}
-
-/// A load, a fault and what follows.
-fn trial_time(spec: &ModeSpec) -> Duration {
-    match spec.mode {
-        Mode::Galera => CLUSTER_CUT,
-        _ => POWER_CUT,
-    }
 }
 
 /// Servers that somebody else runs need not be started.

@@ -12,7 +12,6 @@ pub mod scheduled;
 pub mod self_test;
 pub mod server_errors;
 pub mod store;
-pub mod trial;
 pub mod trials;
 mod varint;
 

@@ -55,26 +55,6 @@ CREATE TABLE measurement (
   PRIMARY KEY (round, cell, turn)
 );
 
--- What was left of acknowledged commits when faults were injected into a mode's servers: a row for
--- each trial, written as it ends.
-CREATE TABLE trial (
-  mode INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  body TEXT NOT NULL CHECK (json_valid(body)),
-  flush_log INTEGER AS (json_extract(body, '$.durability.flush_log')),
-  sync_binlog INTEGER AS (json_extract(body, '$.durability.sync_binlog')),
-  cause TEXT AS (CASE json_type(body, '$.fault.cause')
-                 WHEN 'text' THEN json_extract(body, '$.fault.cause')
-                 ELSE 'power-cut'
-                 END),
-  scope TEXT AS (json_extract(body, '$.fault.scope')),
-  started_unix_ms INTEGER AS (json_extract(body, '$.trials[0].started_unix_ms')),
-  load_ms REAL AS (json_extract(body, '$.trials[0].moment.load.secs') * 1e3
-                   + json_extract(body, '$.trials[0].moment.load.nanos') / 1e6),
-  seed INTEGER AS (json_extract(body, '$.trials[0].moment.seed')),
-  UNIQUE (mode, cause, scope, number)
-);
-
 -- Faults as schedules: a row for each trial, written as it ends. What is long in it stands in
 -- `packed`: every transfer, every look of a reader, all rows that were read back.
 CREATE TABLE fault_trial (

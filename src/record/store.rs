@@ -19,7 +19,6 @@ use nix::fcntl::{Flock, FlockArg};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 
 use super::packed::PackedCampaign;
-use super::trial::Series;
 use super::trials::Campaign;
 use super::{Header, Measurement, histogram};
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
@@ -29,7 +28,7 @@ use crate::plan::Cell;
 /// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
 /// SQLSTATE and text, and common names of counters. In version 4 a cell may have several
 /// measurements in a round. Version 5 has faults as schedules.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 /// Marks an SQLite file as a record: "ackl".
 const APPLICATION_ID: i64 = 0x6163_6b6c;
 const SCHEMA: &str = include_str!("schema.sql");
@@ -56,9 +55,6 @@ pub struct Record {
     pub header: Header,
     /// In the order of rounds, then cells.
     pub measurements: Vec<Measurement>,
-    /// What was left of acknowledged commits when faults were injected, by the index of the mode:
-    /// one for each fault.
-    pub series: BTreeMap<usize, Vec<Series>>,
     /// What was found when faults were injected as schedules, by the index of the mode: one for
     /// each fault, in the order in which they were begun.
     pub campaigns: BTreeMap<usize, Vec<PackedCampaign>>,
@@ -162,19 +158,6 @@ impl Store {
         })
     }
 
-    /// Keeps a trial, which is the only one of its series here. It is on disk when this returns.
-    ///
-    /// # Errors
-    /// A breakdown if that mode has one of the same fault and number already, or the disk refuses.
-    pub fn append_trial(&mut self, mode: usize, number: u32, one: &Series) -> Result<()> {
-        let body = serde_json::to_string(one).tried(|| "write a trial".to_owned())?;
-        self.write("keep a trial", |transaction| {
-            let sql = "INSERT INTO trial (mode, number, body) VALUES (?1, ?2, ?3)";
-            transaction.execute(sql, params![mode as i64, number, body])
-        })?;
-        self.appear()
-    }
-
     /// Keeps a trial of a fault that is a schedule, which is the only one of its campaign here. It
     /// is on disk when this returns.
     ///
@@ -262,16 +245,20 @@ impl Record {
         }
         let (header, finished) = read::header(&connection).map_err(|e| unreadable(path, &e))?;
         let bodies = read::bodies(&connection).map_err(|error| unreadable(path, &error))?;
-        let series = read::series(&connection).map_err(|error| unreadable(path, &error))?;
         let campaigns = read::campaigns(&connection).map_err(|e| unreadable(path, &e))?;
         let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
+        let mut header: Header = serde_json::from_str(&header).map_err(unsound)?;
+        let older = read::older_trials(&connection).map_err(|e| unreadable(path, &e))?;
+        header.remarks.extend((older > 0).then(|| {
+            let by = &header.acklab_version;
+            format!("{older} trials of an older kind are in this record, and not told here: {by} tells them.")
+        }));
         let record = Record {
-            header: serde_json::from_str(&header).map_err(unsound)?,
+            header,
             measurements: bodies
                 .iter()
                 .map(|body| serde_json::from_str(body).map_err(unsound))
                 .collect::<Result<_>>()?,
-            series: read::series_by_mode(&series).map_err(unsound)?,
             campaigns: read::campaigns_by_mode(campaigns).map_err(unsound)?,
             finished,
         };
@@ -286,9 +273,6 @@ impl Record {
         let modes = self.header.study.modes.len();
         if let Some(cell) = self.header.cells.iter().find(|cell| cell.mode >= modes) {
             return Err(format!("cell {} is of a mode that is not there", cell.id));
-        }
-        if let Some(mode) = self.series.keys().find(|mode| **mode >= modes) {
-            return Err(format!("a series is of mode {mode}, which is not there"));
         }
         for (mode, campaigns) in &self.campaigns {
             if *mode >= modes {

@@ -24,7 +24,6 @@ mod label;
 mod limits;
 pub mod numbers;
 mod page;
-pub mod trial;
 mod waits;
 pub mod worth;
 
@@ -53,7 +52,6 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(cells::blocks(summary));
     blocks.extend(anatomy::blocks(summary));
     blocks.extend(effects::blocks(summary));
-    blocks.extend(trial::of_study(&summary.series));
     blocks.extend(worth::of_study(&summary.worth));
     blocks.extend(article::blocks(summary));
     blocks.extend(foot::foot(summary));

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::plan::{Cell, Outcome};
-use crate::record::trial::Series;
 use crate::record::trials::Campaign;
 use crate::record::{Flag, Second};
 
@@ -101,14 +100,6 @@ pub enum Step {
         number: u32,
         of: u32,
     },
-}
-
-/// What injecting a fault tells whoever runs it.
-pub enum TrialStep<'t> {
-    /// A trial begins.
-    Begun(Step),
-    /// It has ended: a series of it alone, to be kept at once.
-    Ended { number: u32, one: &'t Series },
 }
 
 /// What injecting faults as schedules tells whoever runs it.

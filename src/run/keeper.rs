@@ -5,7 +5,6 @@ use super::whole::{Whole, trials};
 use crate::error::{Mistake, Result};
 use crate::plan::Cell;
 use crate::record::store::{Record, Store};
-use crate::record::trial::Series;
 use crate::record::trials::Campaign;
 use crate::record::{Header, LabFacts, Measurement, Resumed, ServerFacts};
 
@@ -47,10 +46,6 @@ impl<'o> Keeper<'o> {
             cell: whole.places[measurement.cell],
             ..measurement.clone()
         })
-    }
-
-    pub fn append_trial(&mut self, mode: usize, number: u32, one: &Series) -> Result<()> {
-        self.store.append_trial(self.place(mode), number, one)
     }
 
     pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::campaign::{self, Asked, Work};
-use super::events::{CampaignStep, Events, TrialStep};
+use super::events::{CampaignStep, Events};
 use super::order::Order;
 use super::rig::Rig;
 use super::slowed::Slowed;
 use super::target::Target;
 use super::window::{Accounts, NodeStatus, Reading, read_status};
-use super::{activity, disks, fault, header};
+use super::{activity, disks, header};
 use crate::error::Result;
 use crate::lab::handshake::rtts_us;
 use crate::lab::mode::CATCH_UP_LIMIT;
@@ -23,7 +23,6 @@ use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::applying;
 use crate::observe::lag::{self, Beats};
 use crate::plan::{Cell, idle_watch};
-use crate::record::trial::Series;
 use crate::record::trials::Campaign;
 use crate::record::{
     Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter,
@@ -37,7 +36,6 @@ pub struct Labs<'s> {
     slowed: Option<Slowed>,
     rig: Rig,
     study: &'s Study,
-    cache: &'s Cache,
     run_folder: &'s Path,
     /// The drivers at work, or last at work.
     drivers: Range<usize>,
@@ -48,7 +46,7 @@ impl<'s> Labs<'s> {
     /// Starts everything. Servers must have been fetched.
     pub fn form(
         study: &'s Study,
-        cache: &'s Cache,
+        cache: &Cache,
         run_folder: &'s Path,
         events: &dyn Events,
     ) -> Result<Labs<'s>> {
@@ -57,7 +55,6 @@ impl<'s> Labs<'s> {
             slowed: None,
             rig: Rig::build(study, &catalogue, cache, run_folder, events)?,
             study,
-            cache,
             run_folder,
             drivers: 0..0,
             copies: None,
@@ -323,16 +320,6 @@ impl Target for Labs<'_> {
         }
         into.add_handshakes(self.shake_hands(cell)?);
         disks::probe_again(self.rig.lab(cell.mode), &mut into.disks_got)
-    }
-
-    fn inject_faults(
-        &mut self,
-        mode: usize,
-        kept: &[Series],
-        tell: &mut dyn FnMut(TrialStep) -> Result<()>,
-    ) -> Result<()> {
-        let place = (&mut self.rig, self.cache);
-        fault::run_all(self.study, place, (mode, kept), tell)
     }
 
     fn run_campaigns(

@@ -18,7 +18,6 @@ pub mod cpus;
 mod disks;
 pub mod endpoint;
 mod events;
-mod fault;
 pub mod fronts;
 mod header;
 mod keeper;

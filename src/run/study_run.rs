@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::events::{CampaignStep, Event, Events, Step, TrialStep};
+use super::events::{CampaignStep, Event, Events, Step};
 use super::keeper::Keeper;
 use super::measure::measure;
 use super::order::Order;
@@ -78,7 +78,6 @@ fn run_to_the_end<T: Target>(
         run.take_turn(turn, &schedule.cells()[turn.cell])?;
         run.foresee(schedule.turns(&run.outcomes), schedule.cells());
     }
-    run.inject_faults()?;
     run.run_campaigns()?;
     events.tell(Event::Finished);
     run.keeper.finish()
@@ -87,13 +86,10 @@ fn run_to_the_end<T: Target>(
 /// How long each trial takes that is not in the record yet, in their order.
 fn trials_ahead(order: &Order) -> Vec<Duration> {
     let earlier = || order.earlier.iter();
-    let series = earlier().flat_map(|record| record.series.values().flatten());
-    let series: usize = series.map(|series| series.trials.len()).sum();
     let campaigns = earlier().flat_map(|record| record.campaigns.values().flatten());
     let campaigns: usize = campaigns.map(|kept| kept.light.trials.len()).sum();
-    let cuts = plan::trials(&order.study).into_iter().skip(series);
     let injected = plan::injected(&order.study).into_iter().skip(campaigns);
-    cuts.chain(injected).collect()
+    injected.collect()
 }
 
 /// Of the measurements that are there already.
@@ -235,33 +231,6 @@ impl<T: Target> StudyRun<'_, T> {
     }
 
     /// After the last round: the faults that the study asks for. Each trial is kept as it ends.
-    fn inject_faults(&mut self) -> Result<()> {
-        let study = &self.order.study;
-        let (keeper, events) = (&mut self.keeper, self.events);
-        for (mode, spec) in study.modes.iter().enumerate() {
-            if study.faults_of(spec).is_empty() {
-                continue;
-            }
-            let target = self.target.next()?;
-            let earlier = self.order.earlier.as_ref();
-            let kept = earlier.and_then(|record| record.series.get(&mode));
-            let kept = kept.map_or(&[][..], |kept| kept);
-            target.inject_faults(mode, kept, &mut |step| match step {
-                TrialStep::Begun(step) => {
-                    events.tell(Event::StepBegun(step));
-                    Ok(())
-                }
-                TrialStep::Ended { number, one } => {
-                    keeper.append_trial(mode, number, one)?;
-                    events.tell(Event::StepEnded);
-                    Ok(())
-                }
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Last: the faults that the study asks for as schedules.
     fn run_campaigns(&mut self) -> Result<()> {
         let study = &self.order.study;
         let (keeper, events) = (&mut self.keeper, self.events);

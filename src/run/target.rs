@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::events::{CampaignStep, Events, TrialStep};
+use super::events::{CampaignStep, Events};
 use super::order::Order;
 use super::window::{Accounts, NodeStatus, Reading};
 use crate::error::{Error, Result, breakdown};
@@ -13,7 +13,6 @@ use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
-use crate::record::trial::Series;
 use crate::record::trials::Campaign;
 use crate::record::{AppliedAlone, Header, Lag, Measurement};
 
@@ -132,18 +131,6 @@ pub trait Target {
 
     /// Probes again what was probed before the load.
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()>;
-
-    /// Injects all faults of a mode, each as often as the study asks, but for the trials that were
-    /// kept before. What `tell` returns ends it.
-    fn inject_faults(
-        &mut self,
-        _mode: usize,
-        _kept: &[Series],
-        _tell: &mut dyn FnMut(TrialStep) -> Result<()>,
-    ) -> Result<()> {
-        let status = "these servers are somebody else's";
-        Err(breakdown("inject a fault", status))
-    }
 
     /// Injects all schedules that the study asks for in a mode, but for the trials that were kept
     /// before, of which only their number counts. What `tell` returns ends it.

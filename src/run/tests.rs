@@ -19,16 +19,14 @@ use crate::record::{Flag, Measurement};
 use crate::study::{Study, written};
 use scripted::{Recorder, Script, Scripted, TRIALS, Trouble};
 
-/// One mode at two distances, once, with a power cut after it.
-const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
+/// One mode at two distances, once, with a fault after it.
+const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\nimages = {}\n\
                      [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
-                     [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
+                     [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n\
+                     [[fault]]\nname = \"no-fault\"\ntrials = 2\n";
 
 fn small() -> Study {
-    Study {
-        power_cuts: TRIALS,
-        ..written::sample(SMALL)
-    }
+    written::sample(SMALL)
 }
 
 /// What came of a run.
@@ -47,8 +45,7 @@ fn run(study: &Study, script: Script) -> Ran {
 
 /// Of the one fault of the one mode.
 fn trials_kept(ran: &Ran) -> usize {
-    let all = ran.record.iter().flat_map(|record| record.series.get(&0));
-    all.flatten().map(|series| series.trials.len()).sum()
+    ran.record.as_ref().map_or(0, trials)
 }
 
 fn order(study: &Study) -> (TempDir, Order) {
@@ -282,7 +279,7 @@ impl Schedule for Climb {
 #[test]
 fn a_schedule_may_look_back_and_its_cells_join_the_record() {
     let study = Study {
-        power_cuts: 0,
+        injections: vec![],
         ..small()
     };
     let mut order = order(&study);

@@ -42,14 +42,11 @@ impl Whole {
             })
         });
         let modes = || self.modes.iter().enumerate();
-        let series =
-            modes().filter_map(|(own, mode)| Some((own, record.series.get(mode)?.clone())));
         let campaigns =
             modes().filter_map(|(own, mode)| Some((own, record.campaigns.get(mode)?.clone())));
         Record {
             header: record.header.clone(),
             measurements: measurements.collect(),
-            series: series.collect(),
             campaigns: campaigns.collect(),
             finished: record.finished,
         }
@@ -58,9 +55,6 @@ impl Whole {
 
 /// How many trials a record has.
 pub fn trials(record: &Record) -> usize {
-    let series = record.series.values().flatten();
-    let series: usize = series.map(|series| series.trials.len()).sum();
     let campaigns = record.campaigns.values().flatten();
-    let campaigns: usize = campaigns.map(|packed| packed.light.trials.len()).sum();
-    series + campaigns
+    campaigns.map(|packed| packed.light.trials.len()).sum()
 }

@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::Variables;
-use super::fault::Scope;
 
 const ARTICLES: [&str; 5] = [
     include_str!("../../studies/articles/clouds-2015.toml"),
@@ -164,7 +163,7 @@ pub struct Counted {
     pub some: Trials,
 }
 
-/// What is counted of ends of servers.
+/// What is counted of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
@@ -174,13 +173,13 @@ pub enum Loss {
     Apart,
 }
 
-/// Series of ends of servers.
+/// Trials of faults.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trials {
     pub mode: Vec<String>,
-    /// Whom the fault befell; any if empty.
-    pub scope: Vec<Scope>,
+    /// Names of faults; any if empty.
+    pub fault: Vec<String>,
     pub flush_log: Option<u32>,
     pub sync_binlog: Option<u32>,
 }

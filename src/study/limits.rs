@@ -97,8 +97,6 @@ pub const SEMISYNC_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(1
 pub const COPIES_RTT_MAX: Duration = Duration::from_millis(500);
 /// How long a copy of a volume may say nothing. Pauses of a busy host are shorter.
 pub const COPY_TIMEOUT: Range<Duration> = Range::new(Duration::from_millis(200), HOUR);
-/// Power cuts of each mode after the last round.
-pub const POWER_CUTS: Range<u64> = Range::new(0, 1_000);
 /// Trials of each fault in each mode.
 pub const TRIALS: Range<u64> = Range::new(1, 1_000);
 /// Steps of a fault.

@@ -40,7 +40,6 @@ pub use builtin::{builtin, builtin_names};
 pub use capabilities::{Capabilities, Capability, Flavour};
 pub use disk::{Delay, Disk, Disks, ImagePlace, Images, PowerCut};
 pub use endpoint::EndpointSpec;
-use fault::{Fault, Leaves};
 use faults::{ClientsAt, Injection};
 pub use front::{Front, FrontAt, Proxy};
 pub use mode::{Ack, Consistency, Mode, ModeSpec, Variables, Varied, WaitPoint, WhenShort};
@@ -84,18 +83,6 @@ pub struct Study {
     /// The images of emulated disks, if all labs stand on such; else on plain folders.
     #[serde(default)]
     pub images: Option<Images>,
-    /// How often, after the last round, the node of each single server loses its power, the site of
-    /// each copied volume's server or of each source, or nodes of a Galera cluster: what is left of
-    /// acknowledged commits then.
-    #[serde(default)]
-    pub power_cuts: u32,
-    /// Labels of the modes that power is cut of; empty for all.
-    #[serde(default)]
-    pub power_cut_modes: Vec<String>,
-    /// Faults that are injected so often in each of those modes; empty for what the loss of power
-    /// can do to each, nothing left of what was not flushed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
     /// Faults that are injected under load after the last round, each in modes of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injections: Vec<Injection>,
@@ -149,19 +136,6 @@ impl Study {
         spec.spread || injections.any(is_beside)
     }
 
-    /// Faults injected in a mode after the last round, each as often as `power_cuts` says.
-    pub fn faults_of(&self, spec: &ModeSpec) -> Vec<Fault> {
-        let names = &self.power_cut_modes;
-        let is_meant = names.is_empty() || names.contains(&spec.label);
-        if self.power_cuts == 0 || !is_meant {
-            return vec![];
-        }
-        if !self.faults.is_empty() {
-            return self.faults.clone();
-        }
-        Fault::of_power(spec, &self.sites, Leaves::Nothing).unwrap_or_default()
-    }
-
     /// The short run; `None` if the study has none.
     pub fn shortened(mut self) -> Option<Study> {
         let quick = *self.quick.take()?;
@@ -174,7 +148,6 @@ impl Study {
             rounds: quick.rounds,
             warmup: quick.warmup,
             measure: quick.measure,
-            power_cuts: quick.power_cuts,
             sweeps: quick.sweeps.into_iter().filter(is_left).collect(),
             is_quick: true,
             ..self

@@ -46,9 +46,6 @@ pub fn limits(study: &Study, parts: CpuParts) -> Result<Study> {
     let whole = Study {
         title: format!("{}: its limits", study.title),
         article: None,
-        power_cuts: 0,
-        power_cut_modes: vec![],
-        faults: vec![],
         injections: vec![],
         quick: None,
         modes,
@@ -384,13 +381,17 @@ rtt = "2.15ms"
     fn the_points_stay_and_what_follows_the_load_is_left_out() {
         let two = "connections = [1, 8]\nclient = [\"a\", \"b\"]";
         let mut study = sample(&TEXT.replace("connections = 2", two));
-        study.power_cuts = 3;
+        study.injections = vec![crate::study::faults::Injection {
+            fault: crate::study::faults::Fault::default(),
+            trials: 1,
+            modes: vec![],
+        }];
         study.article = Some("clouds-2015".to_owned());
         study.sweeps[0].watch_after = Some(Duration::from_secs(9));
         let turned = turned(&study);
         let kept = turned.sweeps.iter().filter(|sweep| sweep.moved.is_none());
         assert_eq!(kept.count(), 2 * 2 * 2);
-        assert_eq!((turned.power_cuts, turned.article), (0, None));
+        assert!(turned.injections.is_empty() && turned.article.is_none());
         let watched = turned.sweeps.iter().any(|s| s.watch_after.is_some());
         assert!(!watched);
         let alone = turned.modes[..2].iter().zip(&study.modes);

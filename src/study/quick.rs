@@ -12,7 +12,6 @@ pub struct Quick {
     pub rounds: u32,
     pub warmup: Duration,
     pub measure: Duration,
-    pub power_cuts: u32,
     /// Of each fault; no more than the whole run has.
     #[serde(default)]
     pub trials: u32,

@@ -66,13 +66,15 @@ fn renamed(mut record: Record) -> Record {
         rename(&mut screen.of);
         rename_all(&mut screen.runs);
     }
+    for injection in &mut study.injections {
+        rename_all(&mut injection.modes);
+    }
     for sweep in &mut study.sweeps {
         rename_all(&mut sweep.modes);
         sweep.workloads.iter_mut().for_each(&rename_load);
         sweep.distances.iter_mut().for_each(rename_apart);
         sweep.disks.iter_mut().for_each(rename_disks);
     }
-    rename_all(&mut study.power_cut_modes);
     for cell in &mut header.cells {
         rename(&mut cell.id);
         rename_load(&mut cell.workload);

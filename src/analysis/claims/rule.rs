@@ -22,7 +22,7 @@ struct Case {
 /// The part's outcome; `None` where it may be left out, and is.
 pub fn judge(points: Points, part: &Part) -> Option<Outcome> {
     let outcome = match &part.counted {
-        Some(counted) => counts::seen(points.material.series, counted),
+        Some(counted) => counts::seen(points.material.worth, counted),
         None => bound(points, part),
     };
     let is_missing = outcome.figures.is_empty() && outcome.verdict == Verdict::Undecided;

@@ -5,7 +5,8 @@ use serde::de::value::{Error, StrDeserializer};
 
 use crate::analysis::effects::Effects;
 use crate::analysis::interval::Risk;
-use crate::analysis::summary::{CellSummary, ModeSeries};
+use crate::analysis::summary::CellSummary;
+use crate::analysis::worth::ModeWorth;
 use crate::plan::{Axis, Point};
 use crate::study::articles::{Article, Asked, Selector};
 use crate::study::{Variables, Workload, units};
@@ -13,7 +14,7 @@ use crate::study::{Variables, Workload, units};
 /// What claims are judged by.
 pub struct Material<'a> {
     pub cells: &'a [CellSummary],
-    pub series: &'a [ModeSeries],
+    pub worth: &'a [ModeWorth],
     pub effects: &'a [Effects],
     /// How often an interval may miss.
     pub risk: Risk,

@@ -9,23 +9,19 @@ use super::{Material, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples};
 use crate::analysis::interval::Risk;
-use crate::analysis::promise::Terms;
 use crate::analysis::summarise;
-use crate::analysis::summary::{CellSummary, Estimate, ModeSeries};
+use crate::analysis::summary::{CellSummary, Estimate};
 use crate::analysis::timeline::Dips;
-use crate::analysis::trial::summarize;
-use crate::record::trial::{Series, Trial};
-use crate::study::Mode;
+use crate::analysis::worth::{Counts, ModeWorth};
 use crate::study::articles::{
     Across, Article, Bounds, Counted, Loss, Quantity, Trials, article, article_keys, words,
 };
 use crate::study::builtin;
-use crate::study::fault::{Durability, Fault, Leaves, Scope};
 
-fn material<'a>(cells: &'a [CellSummary], series: &'a [ModeSeries]) -> Material<'a> {
+fn material<'a>(cells: &'a [CellSummary], worth: &'a [ModeWorth]) -> Material<'a> {
     Material {
         cells,
-        series,
+        worth,
         effects: &[],
         risk: Risk::ONE_LOOK,
         bounds_sha256: None,
@@ -100,31 +96,21 @@ proptest! {
     }
 }
 
-/// A series in which so many of a hundred acknowledged commits are lost.
-fn lost(mode: &str, lost: u64, no_start: bool) -> ModeSeries {
-    let mut trial = Trial {
-        present: (lost..100).collect(),
-        refused: no_start.then(|| "it said nothing".to_owned()),
-        ..Trial::default()
+/// Trials in which so many of a hundred acknowledged commits are lost.
+fn lost(mode: &str, lost: usize, no_start: bool) -> ModeWorth {
+    let mut one = summarise(&crate::analysis::worth::example())
+        .worth
+        .remove(0);
+    (one.label, one.mode) = (mode.to_owned(), mode.to_owned());
+    let worth = &mut one.worth;
+    worth.counts = Counts {
+        acknowledged: 100,
+        lost,
+        ..Counts::default()
     };
-    trial.outcomes.acknowledged = (0..100).collect();
-    let series = Series {
-        durability: Durability::LOOSE,
-        fault: Fault::power_cut(Leaves::Nothing, Scope::Node),
-        trials: vec![trial],
-    };
-    let terms = Terms {
-        mode: Mode::Single,
-        sites: vec!["a".to_owned()],
-        durability: series.durability,
-        has_binary_log: true,
-    };
-    ModeSeries {
-        label: mode.to_owned(),
-        server: "mysql".to_owned(),
-        mode: mode.to_owned(),
-        series: summarize(&series, &terms),
-    }
+    (worth.trials, worth.trials_conclusive) = (3, 3);
+    worth.refusals = Vec::from_iter(no_start.then(|| "it said nothing".to_owned()));
+    one
 }
 
 #[test]
@@ -138,20 +124,20 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
         none: of("never"),
         some: of("may"),
     };
-    let seen = |series: &[ModeSeries]| counts::seen(series, &counted).verdict;
+    let seen = |worth: &[ModeWorth]| counts::seen(worth, &counted).verdict;
     let [clean, hurt] = [0, 3].map(|many| lost("never", many, false));
     let [none, some] = [0, 7].map(|many| lost("may", many, false));
-    let unread = lost("may", 100, true);
-    for (series, verdict) in [
+    let unread = lost("never", 0, true);
+    for (worth, verdict) in [
         (vec![clean.clone(), some.clone()], Confirmed),
         (vec![hurt, some.clone()], Contradicted),
         (vec![clean.clone(), none], Undecided),
-        (vec![clean.clone(), unread], Undecided),
+        (vec![unread, some.clone()], Undecided),
         (vec![clean], Undecided),
         (vec![some], Undecided),
         (vec![], Undecided),
     ] {
-        assert_eq!(seen(&series), verdict, "{series:?}");
+        assert_eq!(seen(&worth), verdict);
     }
 }
 

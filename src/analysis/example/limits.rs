@@ -49,7 +49,6 @@ pub fn limited() -> Record {
             ..Header::default()
         },
         measurements,
-        series: BTreeMap::new(),
         campaigns: BTreeMap::new(),
         finished: true,
     }

@@ -14,7 +14,6 @@ mod knee;
 mod ladder;
 mod lag;
 mod limits;
-pub mod series;
 
 use std::collections::BTreeMap;
 
@@ -42,7 +41,6 @@ pub use knee::{Knee, KneeEnd, KneeRate, RoundKnee};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
 pub use limits::{CpuUser, FirstLimit, Limits, MovedThing, SettingUnit};
-pub use series::{ModeSeries, Promise, Reason, SeriesSummary};
 
 pub use crate::plan::{Axis, Point, Rest};
 
@@ -114,9 +112,7 @@ pub struct Summary {
     /// What stops each mode from committing more; absent where nothing was moved to find it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limits>,
-    /// What was left of acknowledged commits when servers were ended, after the last round.
-    pub series: Vec<ModeSeries>,
-    /// What was left of them after faults that are schedules, and what it cost; absent without any.
+    /// What was left of acknowledged commits after faults, and what they cost; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worth: Vec<ModeWorth>,
     /// The article whose question the study asks again, and its claims.

@@ -29,6 +29,8 @@ pub struct CampaignWorth {
     pub trials_conclusive: usize,
     /// Of these, with something lost.
     pub trials_with_loss: usize,
+    /// Of these, of a server whose binary log was held against its tables.
+    pub trials_logged: usize,
     /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
     /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials that are
     /// conclusive).
@@ -84,6 +86,10 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
     let counts: Counts = sound.iter().map(|(_, judged)| judged.counts).sum();
     let with_loss = sound.iter().filter(|(_, judged)| judged.counts.lost > 0);
     let trials_with_loss = with_loss.count();
+    let has_log = |trial: &Trial| {
+        let logged = trial.logged.as_ref();
+        logged.is_some_and(|logged| logged.unread.is_none())
+    };
     let conclusive = each.iter().filter(|judged| judged.is_conclusive());
     let trials_conclusive = conclusive.count();
     let longest = |of: fn(&Judged) -> Option<f64>| {
@@ -104,6 +110,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         trials_sound: sound.len(),
         trials_conclusive,
         trials_with_loss,
+        trials_logged: sound.iter().filter(|(trial, _)| has_log(trial)).count(),
         loss_share_max: share_max(trials_conclusive)
             .filter(|_| counts.harm() + counts.forbidden() == 0),
         counts,

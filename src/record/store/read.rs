@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, Row};
 
 use crate::record::packed::PackedCampaign;
-use crate::record::trial::Series;
 
 /// The header, and whether the run went through to its end.
 pub fn header(connection: &Connection) -> rusqlite::Result<(String, bool)> {
@@ -19,39 +18,16 @@ pub fn bodies(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// A row is a trial; in an older record, where the table is called `series`, all of one fault.
-/// Neither is in one that is older still.
-pub fn series(connection: &Connection) -> rusqlite::Result<Vec<(usize, String)>> {
-    let mut tables = vec![];
+/// How many trials an older record has in a table that is not read any more.
+pub fn older_trials(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut count = 0;
     for table in ["series", "trial"] {
-        tables.extend(connection.table_exists(None, table)?.then_some(table));
-    }
-    let Some(table) = tables.pop() else {
-        return Ok(vec![]);
-    };
-    let sql = format!("SELECT mode, body FROM {table} ORDER BY mode, rowid");
-    let mut statement = connection.prepare(&sql)?;
-    let row = |row: &Row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?));
-    statement.query_map([], row)?.collect()
-}
-
-/// The series of each mode, in the order in which they were begun.
-pub fn series_by_mode(
-    bodies: &[(usize, String)],
-) -> serde_json::Result<BTreeMap<usize, Vec<Series>>> {
-    let mut all: BTreeMap<usize, Vec<Series>> = BTreeMap::new();
-    for (mode, body) in bodies {
-        let series: Series = serde_json::from_str(body)?;
-        let of_mode = all.entry(*mode).or_default();
-        let is_same = |known: &&mut Series| {
-            (known.durability, known.fault) == (series.durability, series.fault)
-        };
-        match of_mode.iter_mut().find(is_same) {
-            Some(known) => known.trials.extend(series.trials),
-            None => of_mode.push(series),
+        if connection.table_exists(None, table)? {
+            let sql = format!("SELECT count(*) FROM {table}");
+            count += connection.query_row(&sql, [], |row| row.get::<_, i64>(0))?;
         }
     }
-    Ok(all)
+    Ok(count)
 }
 
 /// A trial of a fault that is a schedule, as it is kept.

@@ -57,7 +57,7 @@ fn schedules_come_last_and_are_kept_trial_by_trial() {
     let ran = run(&study, Script::default());
     ran.outcome.as_ref().unwrap();
     let steps = ran.target.steps();
-    assert_eq!(steps[steps.len() - 2..], ["schedule in mode 0"; 2]);
+    assert_eq!(steps[steps.len() - 2..], ["fault in mode 0"; 2]);
     assert_eq!(trials(ran.record()), TRIALS as usize);
     for at in steps.len() - 2..steps.len() {
         let ran = run(&study, troubled(Trouble::Breakdown(at)));

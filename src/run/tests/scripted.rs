@@ -7,14 +7,13 @@ use std::time::Duration;
 use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
-use crate::record::trial::{Series, Trial};
 use crate::record::trials::{self, Campaign};
 use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, histogram};
-use crate::run::events::{CampaignStep, Event, Events, Step, TrialStep};
+use crate::run::events::{CampaignStep, Event, Events, Step};
 use crate::run::order::Order;
 use crate::run::target::Target;
 use crate::run::window::{Accounts, NodeStatus, Reading};
-use crate::study::fault::{Durability, Fault};
+use crate::study::fault::Durability;
 use crate::study::faults;
 
 /// Trials of one fault, which each mode with power cuts has, and each that is in an injection.
@@ -272,32 +271,6 @@ impl Target for Scripted {
         self.step("probe again")
     }
 
-    fn inject_faults(
-        &mut self,
-        mode: usize,
-        kept: &[Series],
-        tell: &mut dyn FnMut(TrialStep) -> Result<()>,
-    ) -> Result<()> {
-        let kept = kept.iter().map(|series| series.trials.len()).sum::<usize>();
-        for number in kept as u32 + 1..=TRIALS {
-            self.next()?;
-            tell(TrialStep::Begun(Step::Fault {
-                label: format!("mode {mode}"),
-                fault: Fault::KILL.label().to_owned(),
-                number,
-                of: TRIALS,
-            }))?;
-            self.step(&format!("fault in mode {mode}"))?;
-            let one = Series {
-                durability: Durability::STRICT,
-                fault: Fault::KILL,
-                trials: vec![Trial::default()],
-            };
-            tell(TrialStep::Ended { number, one: &one })?;
-        }
-        Ok(())
-    }
-
     fn run_campaigns(
         &mut self,
         mode: usize,
@@ -313,7 +286,7 @@ impl Target for Scripted {
                 number,
                 of: TRIALS,
             }))?;
-            self.step(&format!("schedule in mode {mode}"))?;
+            self.step(&format!("fault in mode {mode}"))?;
             let one = Campaign {
                 durability: Durability::STRICT,
                 fault: faults::Fault {

@@ -14,17 +14,8 @@ pub const SITE: &str = "here";
 pub const DISTANCES: &str = "as they are";
 
 /// Keys of a study that are about labs.
-const STUDY_KEYS: [&str; 10] = [
-    "sites",
-    "network",
-    "tls",
-    "my_cnf",
-    "cpus",
-    "disk",
-    "images",
-    "power_cuts",
-    "power_cut_modes",
-    "fault",
+const STUDY_KEYS: [&str; 8] = [
+    "sites", "network", "tls", "my_cnf", "cpus", "disk", "images", "fault",
 ];
 /// Keys of a sweep that are about labs.
 const SWEEP_KEYS: [&str; 9] = [

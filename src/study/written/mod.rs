@@ -27,7 +27,6 @@ use std::time::Duration;
 use super::articles::article_keys;
 use super::capabilities::Capabilities;
 use super::cpus::Cpus;
-use super::fault::{Fault, Leaves};
 use super::{Mode, Network, Study, limits, units};
 use crate::error::Result;
 pub use walk::ReadFile;
@@ -74,8 +73,6 @@ fn study(
     let (mut sweeps, only) = sweeps(table, &sites, &modes, disk.as_ref());
     let images = images(table, disk, &modes, &mut sweeps);
     let (sweeps, short) = quick::split(table, sweeps, &only);
-    let cut_modes = power_cut_modes(table, &modes, &sites);
-    let cuts = power_cuts(table, (&modes, &cut_modes), &sites, images.is_some());
     let injections = injections::read(table, &modes, &sites, images.is_some());
     let mut study = Study {
         name,
@@ -96,9 +93,6 @@ fn study(
         },
         my_cnf: table.read("my_cnf", |node| my_cnf(node, read_file)),
         images,
-        power_cuts: cuts,
-        faults: vec![],
-        power_cut_modes: cut_modes,
         injections,
         handshakes: is_on(table, "handshakes"),
         cpus: cpus(table),
@@ -125,12 +119,9 @@ fn study(
 fn check_all_are_measured(table: &Table<'_>, study: &Study) {
     let short = study.quick.iter().flat_map(|quick| &quick.sweeps);
     let sweeps: Vec<&super::Sweep> = study.sweeps.iter().chain(short).collect();
-    let chosen = &study.power_cut_modes;
-    let is_cut =
-        |label: &String| study.power_cuts > 0 && (chosen.is_empty() || chosen.contains(label));
     let is_broken = |label: &String| study.injections.iter().any(|one| one.modes.contains(label));
     let is_swept = |label: &String| sweeps.iter().any(|sweep| sweep.has_mode(label));
-    let is_met = |label: &String| is_cut(label) || is_broken(label) || is_swept(label);
+    let is_met = |label: &String| is_broken(label) || is_swept(label);
     let labels = study.modes.iter().map(|spec| &spec.label);
     for label in labels.filter(|label| !sweeps.is_empty() && !is_met(label)) {
         table.wrong(
@@ -165,49 +156,6 @@ fn cpus(table: &Table<'_>) -> Cpus {
 fn has_tls(spec: &super::ModeSpec) -> bool {
     let endpoint = spec.endpoint.as_ref();
     endpoint.is_some_and(|endpoint| endpoint.tls.is_on())
-}
-
-/// How often power is lost after the last round.
-fn power_cuts(
-    table: &Table<'_>,
-    (modes, chosen): (&[super::ModeSpec], &[String]),
-    sites: &[String],
-    are_emulated: bool,
-) -> u32 {
-    let Some(node) = table.get("power_cuts") else {
-        return 0;
-    };
-    if node.as_integer() != Some(0) && !are_emulated {
-        node.wrong("needs emulated disks: say `disk` or `images`");
-    }
-    let cuts = node.count(limits::POWER_CUTS).unwrap_or(0);
-    let is_meant =
-        |spec: &&super::ModeSpec| cuts > 0 && (chosen.is_empty() || chosen.contains(&spec.label));
-    for spec in modes.iter().filter(is_meant) {
-        if let Err(why) = Fault::of_power(spec, sites, Leaves::Nothing) {
-            node.wrong(&format!("of {}: {why}", spec.label));
-        }
-    }
-    cuts
-}
-
-/// Labels of the modes that power is cut of; none means all that can lose it.
-fn power_cut_modes(table: &Table<'_>, modes: &[super::ModeSpec], sites: &[String]) -> Vec<String> {
-    let Some(node) = table.get("power_cut_modes") else {
-        return vec![];
-    };
-    if table.get("power_cuts").is_none() {
-        node.wrong("chooses of which modes power is cut: give power_cuts too");
-    }
-    let chosen = quick::named(&node, modes);
-    for spec in modes.iter().filter(|spec| chosen.contains(&spec.label)) {
-        let faults = Fault::of_power(spec, sites, Leaves::Nothing);
-        if faults.is_ok_and(|faults| faults.is_empty()) {
-            let why = "what takes over from such a mode is not built yet";
-            node.wrong(&format!("{}: {why}", spec.label));
-        }
-    }
-    chosen
 }
 
 /// The study's name; if none is given, its file's without folder and ending.

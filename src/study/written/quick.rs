@@ -43,8 +43,8 @@ pub fn split(
     (full, short)
 }
 
-/// The short run, if the study has one. What it does not say is as in the whole run, but for power
-/// cuts and faults, of which it makes none.
+/// The short run, if the study has one. What it does not say is as in the whole run, but for faults,
+/// of which it injects none.
 pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<Quick>> {
     let table = table.get("quick")?.table()?;
     let given = |key: &str, range, or: Duration| table.time(key, range, or);
@@ -53,15 +53,10 @@ pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<
         rounds: count("rounds", limits::ROUNDS).unwrap_or(study.rounds),
         warmup: given("warmup", limits::WARMUP, study.warmup),
         measure: given("measure", limits::MEASURE, study.measure),
-        power_cuts: count("power_cuts", limits::POWER_CUTS).unwrap_or(0),
         trials: count("trials", limits::TRIALS).unwrap_or(0),
         modes: labels(table.get("modes"), &study.modes),
         sweeps,
     };
-    if quick.power_cuts > study.power_cuts {
-        let asked = quick.power_cuts.to_string();
-        table.wrong(&asked, "must not have more power_cuts than the whole run");
-    }
     table.finish();
     Some(Box::new(quick))
 }

@@ -125,39 +125,3 @@ fn words_are_those_that_studies_write() {
         assert!(matches!(mode, Mode::Mirror { when_short: got, .. } if got == when_short));
     }
 }
-
-#[test]
-fn power_cuts_need_disks() {
-    let study = |keys: &str| format!("{keys}\n{}", with_mode("mysql", "single", ""));
-    let lines = "power_cuts = 3\nimages = { place = \"memory\" }";
-    assert_eq!(meant(&study(lines)).power_cuts, 3);
-    assert_snapshot!(mistakes(&study("power_cuts = 3")), @"study.toml:1: power_cuts: given 3; needs emulated disks: say `disk` or `images`");
-    assert_eq!(meant(&with_mode("mysql", "mirror", "")).power_cuts, 0);
-}
-
-#[test]
-fn power_is_cut_of_the_modes_that_are_named() {
-    let both = "[[mode]]\nserver = \"mariadb\"\nmode = \"galera\"";
-    let study = |keys: &str| {
-        let keys = format!("images = {{ place = \"memory\" }}\n{keys}");
-        format!("{keys}\n{both}\n{}", with_mode("mysql", "group", ""))
-    };
-    let faults = |study: &Study| {
-        let each = study.modes.iter().map(|spec| study.faults_of(spec).len());
-        each.collect::<Vec<usize>>()
-    };
-    assert_eq!(faults(&meant(&study("power_cuts = 3"))), [2, 0]);
-    assert_eq!(faults(&meant(&study("power_cuts = 0"))), [0, 0]);
-    let named = |label: &str| study(&format!("power_cuts = 3\npower_cut_modes = \"{label}\""));
-    assert_eq!(faults(&meant(&named("mariadb galera"))), [2, 0]);
-    let mut other = meant(&named("mariadb galera"));
-    other.power_cut_modes = vec!["another".to_owned()];
-    assert_eq!(faults(&other), [0, 0]);
-    assert!(
-        mistakes(&named("mysql group"))
-            .contains("mysql group: what takes over from such a mode is not built")
-    );
-    assert!(mistakes(&named("mysql")).contains("must be one of"));
-    let alone = study("power_cut_modes = \"mariadb galera\"");
-    assert!(mistakes(&alone).contains("give power_cuts too"));
-}

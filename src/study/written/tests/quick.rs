@@ -25,17 +25,11 @@ modes = "mysql async"
 
 #[test]
 fn a_short_run_has_its_own_rounds_modes_and_sweeps() {
-    let top = "power_cuts = 2\nimages = {}\n[quick]\nrounds = 3\nmeasure = \"1s\"\nmodes = [\"mysql async\"]";
+    let top = "images = {}\n[quick]\nrounds = 3\nmeasure = \"1s\"\nmodes = [\"mysql async\"]";
     let study = meant(&text(top, &format!("only = \"full\"\n{ONLY_QUICK}")));
-    assert_eq!(
-        (study.rounds, study.power_cuts, study.sweeps.len()),
-        (4, 2, 1)
-    );
+    assert_eq!((study.rounds, study.sweeps.len()), (4, 1));
     let quick = study.clone().shortened().expect("it has one");
-    assert_eq!(
-        (quick.rounds, quick.power_cuts, quick.is_quick),
-        (3, 0, true)
-    );
+    assert_eq!((quick.rounds, quick.is_quick), (3, true));
     assert_eq!(
         (quick.measure, quick.warmup),
         (Duration::from_secs(1), study.warmup)
@@ -83,7 +77,6 @@ fn mistakes_of_a_short_run() {
     assert!(wrong("", ONLY_QUICK).contains("give it a [quick]"));
     assert!(wrong("[quick]", "only = \"full\"").contains("one for the short"));
     assert!(wrong("[quick]", "only = \"fast\"").contains("must be one of full, quick"));
-    assert!(wrong("[quick]\npower_cuts = 1", "").contains("more power_cuts"));
     assert!(wrong("[quick]\nmodes = [\"async\"]", "").contains("must be one of mysql single"));
     assert!(wrong("[quick]\nround = 1", "").contains("did you mean rounds?"));
     assert!(wrong("", "modes = [\"mysql asyn\"]").contains("did you mean mysql async?"));
