@@ -127,7 +127,7 @@ fn a_report_wants_a_record() {
 #[test]
 fn a_report_has_another_anatomy_beside() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["anatomy-short", "power-cut-short"] {
+    for name in ["anatomy-short", "gmo-innodb-cluster-2022"] {
         let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures")
             .join(format!("{name}.acklab.zip"));
@@ -159,7 +159,7 @@ fn a_report_has_another_anatomy_beside() {
     for (record, other, why) in [
         (
             "anatomy-short.acklab",
-            "power-cut-short.acklab",
+            "gmo-innodb-cluster-2022.acklab",
             "has no anatomy",
         ),
         ("anatomy-short.acklab", "absent.acklab", "absent.acklab"),
@@ -171,7 +171,11 @@ fn a_report_has_another_anatomy_beside() {
             "{err}"
         );
     }
-    let (code, out, err) = beside("power-cut-short.acklab", "anatomy-short.acklab", "text");
+    let (code, out, err) = beside(
+        "gmo-innodb-cluster-2022.acklab",
+        "anatomy-short.acklab",
+        "text",
+    );
     assert_eq!(code, Some(0));
     assert!(!out.contains("The same beside"), "{out}");
     assert!(err.contains("has no anatomy"), "{err}");
@@ -192,7 +196,7 @@ fn only_a_record_with_schedules_is_judged() {
     let folder = tempfile::tempdir().unwrap();
     let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
-        .join("power-cut-short.acklab.zip");
+        .join("compare.acklab.zip");
     let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
     let mut record = File::create(folder.path().join("old.acklab")).unwrap();
     std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();

@@ -15,7 +15,7 @@ use acklab::report::{Format, render};
 
 /// Records in `tests/fixtures`, each made by the built-in study of that name in its short run, or
 /// by the study of that name that lies beside them.
-const RECORDS: [&str; 8] = [
+const RECORDS: [&str; 7] = [
     "anatomy-short",
     "clouds-2015",
     "compare",
@@ -23,7 +23,6 @@ const RECORDS: [&str; 8] = [
     "gmo-innodb-cluster-2022",
     "group-commit",
     "group-replication-2017",
-    "power-cut-short",
 ];
 
 fn fixture(file: &str) -> std::path::PathBuf {

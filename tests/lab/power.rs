@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -14,75 +13,121 @@ use serde_json::Value;
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, PATIENCE, on_ground, with_lab};
 
-static RECORDS: AtomicU32 = AtomicU32::new(0);
-
 /// How often each server is ended in each way, unless `ACKLAB_CUTS` says more.
-const CUTS: &str = "3";
-/// A cluster, of which each node takes over the others' state after each trial.
-const CLUSTER_CUTS: &str = "2";
+const CUTS: u32 = 3;
+/// A cluster, of which each trial takes long.
+const CLUSTER_CUTS: u32 = 2;
 
-/// Near enough for a slow mode to acknowledge 1,000 commits in so few trials.
-const NEAR: [&str; 2] = ["--rtt", "0.1ms"];
-
-fn cuts(otherwise: &str) -> String {
-    std::env::var("ACKLAB_CUTS").unwrap_or_else(|_| otherwise.to_owned())
+fn cuts(otherwise: u32) -> u32 {
+    let asked = std::env::var("ACKLAB_CUTS").ok();
+    asked.map_or(otherwise, |asked| asked.parse().expect("a number"))
 }
 
-/// The rows of a trial, by settings and fault.
-struct Trial(Value);
+const ALONE: &str = r#"
+rounds = 1
+warmup = "0.1s"
+measure = "0.2s"
+disk = { flush = "0.1ms" }
+images = { place = "memory", size = "600MB" }
+[[sweep]]
+workload = "update_index"
+rtt = "0.25ms"
+"#;
 
-impl Trial {
-    fn run(ground: &Ground, more: &[&str]) -> Trial {
-        Trial::of(ground, &cuts(CUTS), more)
-    }
+/// What faults in a study came to: it is nothing but modes and faults.
+struct Broken(Value);
 
-    /// Each trial is kept, and the record tells the same.
-    fn of(ground: &Ground, cuts: &str, more: &[&str]) -> Trial {
+impl Broken {
+    fn run(ground: &Ground, modes_and_faults: &str) -> Broken {
         let others = devices();
-        let record = format!("trials-{}.acklab", RECORDS.fetch_add(1, Ordering::Relaxed));
-        let mut words = vec!["power-cut", "--format", "json", "--cuts", cuts];
-        words.extend(["--record", &record]);
-        words.extend(more);
-        let text = ground.run(&words).good();
+        let text = format!("{ALONE}{modes_and_faults}");
+        let study = ground.file("study.toml", &text);
+        let record = ground.work.join("broken.acklab");
+        let _ = fs::remove_file(&record);
+        ground
+            .run(&["run", study, "--record", "broken.acklab"])
+            .good();
         ground.nothing_left();
         no_device_is_left_but(&others);
-        let told: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(ground.json(&record), told);
-        Trial(told)
+        Broken(ground.json("broken.acklab"))
     }
 
-    fn count(&self, flush_log: u64, is_cut: bool, what: &str) -> u64 {
-        let series = self.0["series"].as_array().expect("series");
-        let is_it = |series: &&Value| {
-            series["flush_log"] == flush_log && (series["fault"]["cause"] != "kill") == is_cut
-        };
-        let series = series.iter().find(is_it).expect("a series");
-        series[what].as_u64().unwrap_or_else(|| panic!("{series}"))
+    /// Of that fault in that mode. Whatever it came to, all trials have been judged.
+    fn of(&self, label: &str, fault: &str, trials: u32) -> &Value {
+        let all = self.0["worth"].as_array().expect("campaigns");
+        let is_it = |one: &&Value| one["label"] == label && one["fault"] == fault;
+        let one = all.iter().find(is_it).expect("a campaign");
+        let count = |what: &str| one[what].as_u64().expect("a count");
+        eprintln!(
+            "{label}, {fault}: {} acknowledged, {} lost, {} recovered, {} of {} conclusive",
+            count("acknowledged"),
+            count("lost"),
+            count("recovered"),
+            count("trials_conclusive"),
+            count("trials"),
+        );
+        assert_eq!(count("trials"), u64::from(trials), "{one:#}");
+        assert!(count("acknowledged") > 20, "{one:#}");
+        assert_eq!(one["refusals"], serde_json::json!([]), "{one:#}");
+        one
     }
 }
+
+/// Nothing is lost, and the binary log of a single server says the same as its tables.
+fn is_kept(one: &Value) {
+    for what in [
+        "lost",
+        "never_sent",
+        "unbalanced",
+        "only_in_tables",
+        "only_in_log",
+    ] {
+        assert_eq!(one[what], 0, "{what}: {one:#}");
+    }
+    assert_eq!(one["verdict"], "kept", "{one:#}");
+}
+
+fn is_lost_without_promise(one: &Value) {
+    assert!(one["lost"].as_u64() > Some(0), "{one:#}");
+    assert_eq!(one["verdict"], "lost-no-promise", "{one:#}");
+}
+
+const LOOSE: &str = "variables = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0 }";
 
 fn commits_left(server: &str) {
     on_ground(&format!("{server}: power cuts and SIGKILLs"), |ground| {
-        let trial = Trial::run(ground, &["--server", server]);
-        for (flush_log, is_cut) in [(2, true), (2, false), (1, true), (1, false)] {
-            let count = |what| trial.count(flush_log, is_cut, what);
-            eprintln!(
-                "{server}, flush_log {flush_log}, {}: {} acknowledged, {} lost, {} recovered",
-                if is_cut { "power cut" } else { "SIGKILL" },
-                count("acknowledged"),
-                count("lost"),
-                count("recovered"),
-            );
-            assert_eq!(count("trials").to_string(), cuts(CUTS));
-            assert!(count("acknowledged") > 100);
-            assert_eq!(count("phantom"), 0);
-            // Only what was not flushed before the client was told can be lost.
-            let may_lose = flush_log == 2 && is_cut;
-            assert_eq!(count("lost") > 0, may_lose, "{:#}", trial.0);
-            let apart = count("only_in_table") + count("only_in_log");
-            assert!(apart == 0 || may_lose, "{:#}", trial.0);
-            assert!(is_cut || count("dropped_writes") == 0);
+        let trials = cuts(CUTS);
+        let modes = format!(
+            r#"
+[[mode]]
+label = "strict"
+server = "{server}"
+mode = "single"
+[[mode]]
+label = "loose"
+server = "{server}"
+mode = "single"
+{LOOSE}
+[[fault]]
+name = "power-cut"
+trials = {trials}
+[[fault]]
+name = "killed"
+trials = {trials}
+"#
+        );
+        let broken = Broken::run(ground, &modes);
+        let of = |label, fault| broken.of(label, fault, trials);
+        for (label, fault) in [
+            ("strict", "power-cut"),
+            ("strict", "killed"),
+            ("loose", "killed"),
+        ] {
+            is_kept(of(label, fault));
         }
+        is_lost_without_promise(of("loose", "power-cut"));
+        let logged = &of("strict", "power-cut")["trials_logged"];
+        assert_eq!(logged, trials, "its binary log was read");
     });
 }
 
@@ -100,12 +145,29 @@ fn lab_power_cuts_take_what_mariadb_did_not_flush() {
 #[test]
 fn lab_power_cuts_of_every_kind_leave_what_was_flushed() {
     on_ground("power cuts of every kind", |ground| {
-        for cut in ["keep-all", "random", "torn-512", "torn-4k"] {
-            let strict = ["--flush-log", "1", "--sync-binlog", "1"];
-            let chosen = ["--fault", "power-cut", "--cut", cut];
-            let trial = Trial::run(ground, &[strict, chosen].concat());
-            assert_eq!(trial.count(1, true, "lost"), 0, "{cut}");
-            assert_eq!(trial.count(1, true, "phantom"), 0, "{cut}");
+        let trials = cuts(CUTS);
+        let kinds = ["keep-all", "random", "torn-512", "torn-4k"];
+        let fault = |leaves: &&str| {
+            format!(
+                r#"
+[[fault]]
+name = "leaves-{leaves}"
+modes = "mysql single"
+trials = {trials}
+afterwards = "0.3s"
+step = [
+    {{ after = "0.2s..1.5s", do = "power cut", to = "writer", leaves = "{leaves}",
+      in_flight = true, acknowledged = 10 }},
+    {{ do = "restart", to = "first writer" }},
+]
+"#
+            )
+        };
+        let faults: String = kinds.iter().map(fault).collect();
+        let mode = "[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n";
+        let broken = Broken::run(ground, &format!("{mode}{faults}"));
+        for kind in kinds {
+            is_kept(broken.of("mysql single", &format!("leaves-{kind}"), trials));
         }
     });
 }
@@ -211,46 +273,26 @@ fn lab_power_images_without_room_are_refused() {
     });
 }
 
-/// The rows of a trial in which the writer's site is lost.
-fn site_losses(ground: &Ground, mode: &[&str]) -> Value {
-    let strict = ["--flush-log", "1", "--sync-binlog", "1"];
-    let trial = Trial::run(ground, &[mode, &strict, &NEAR].concat());
-    let series = trial.0["series"][0].clone();
-    let count = |what: &str| series[what].as_u64().expect("a count");
-    eprintln!(
-        "{}: {} acknowledged, {} lost",
-        mode.join(" "),
-        count("acknowledged"),
-        count("lost")
-    );
-    assert_eq!(series["fault"]["scope"], "site", "{series:#}");
-    assert!(
-        count("acknowledged") > 20 && count("in_flight") > 0,
-        "{series:#}"
-    );
-    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{series:#}");
-    series
-}
-
-/// A copy elsewhere takes over, with all that was acknowledged.
+/// A copy elsewhere takes over, with all that was acknowledged. Where two copies in the writer's own
+/// site are enough, they are lost with it.
 #[test]
-fn lab_power_site_lost_under_a_mirror_or_a_quorum_takes_nothing_acknowledged() {
+fn lab_power_site_lost_under_copies_takes_what_too_small_a_quorum_acknowledged() {
     on_ground("lost sites", |ground| {
-        for mode in [&["--mode", "mirror"][..], &["--mode", "quorum"]] {
-            let series = site_losses(ground, mode);
-            assert_eq!(series["lost"], 0, "{series:#}");
-            assert_eq!(series["verdict"], "kept", "{series:#}");
+        let trials = cuts(CUTS);
+        let mode = |label: &str, keys: &str| {
+            format!("[[mode]]\nlabel = \"{label}\"\nserver = \"mysql\"\n{keys}\n")
+        };
+        let modes = [
+            mode("mirror", "mode = \"mirror\""),
+            mode("four of six", "mode = \"quorum\"\nwrite_quorum = 4"),
+            mode("two of six", "mode = \"quorum\"\nwrite_quorum = 2"),
+        ];
+        let fault = format!("[[fault]]\nname = \"site-lost\"\ntrials = {trials}\n");
+        let broken = Broken::run(ground, &format!("{}{fault}", modes.concat()));
+        for label in ["mirror", "four of six"] {
+            is_kept(broken.of(label, "site-lost", trials));
         }
-    });
-}
-
-/// Two copies stand in the writer's own site: they alone are enough, and are lost with it.
-#[test]
-fn lab_power_site_lost_with_too_small_a_quorum_takes_what_was_acknowledged() {
-    on_ground("lost sites", |ground| {
-        let series = site_losses(ground, &["--mode", "quorum", "--write-quorum", "2"]);
-        assert!(series["lost"].as_u64() > Some(0), "{series:#}");
-        assert_eq!(series["verdict"], "lost-no-promise", "{series:#}");
+        is_lost_without_promise(broken.of("two of six", "site-lost", trials));
     });
 }
 
@@ -259,43 +301,17 @@ fn lab_power_site_lost_with_too_small_a_quorum_takes_what_was_acknowledged() {
 #[test]
 fn lab_power_source_lost_under_semisync_takes_nothing_acknowledged_and_under_async_some() {
     on_ground("lost sources", |ground| {
-        let loose = ["--flush-log", "2", "--sync-binlog", "0"];
-        for (mode, is_kept) in [("semisync", true), ("async", false)] {
-            let words = [&["--mode", mode][..], &loose, &NEAR].concat();
-            let trial = Trial::run(ground, &words);
-            let series = &trial.0["series"][0];
-            let count = |what: &str| series[what].as_u64().expect("a count");
-            eprintln!(
-                "{mode}: {} acknowledged, {} lost",
-                count("acknowledged"),
-                count("lost")
-            );
-            assert_eq!(series["fault"]["scope"], "site", "{series:#}");
-            assert!(
-                count("acknowledged") > 20 && count("phantom") == 0,
-                "{series:#}"
-            );
-            assert_eq!(count("lost") == 0, is_kept, "{series:#}");
-            let verdict = if is_kept { "kept" } else { "lost-no-promise" };
-            assert_eq!(series["verdict"], verdict, "{series:#}");
-        }
+        let trials = cuts(CUTS);
+        let modes = ["semisync", "async"].map(|mode| {
+            format!(
+                "[[mode]]\nlabel = \"{mode}\"\nserver = \"mysql\"\nmode = \"{mode}\"\n{LOOSE}\n"
+            )
+        });
+        let fault = format!("[[fault]]\nname = \"site-lost\"\ntrials = {trials}\n");
+        let broken = Broken::run(ground, &format!("{}{fault}", modes.concat()));
+        is_kept(broken.of("semisync", "site-lost", trials));
+        is_lost_without_promise(broken.of("async", "site-lost", trials));
     });
-}
-
-/// The row of a cluster's loss of that kind, and how many acknowledged commits are lost.
-fn cluster_series(trial: &Trial, scope: &str) -> (Value, u64) {
-    let series = trial.0["series"].as_array().expect("series");
-    let is_it = |series: &&Value| series["fault"]["scope"] == scope;
-    let series = series.iter().find(is_it).expect("a series").clone();
-    let count = |what: &str| series[what].as_u64().expect("a count");
-    let (acknowledged, lost) = (count("acknowledged"), count("lost"));
-    let dropped = count("dropped_writes");
-    eprintln!(
-        "galera, {scope}: {acknowledged} acknowledged, {lost} lost, {dropped} writes dropped"
-    );
-    assert!(acknowledged > 20, "{series:#}");
-    assert_eq!((count("phantom"), count("no_start")), (0, 0), "{series:#}");
-    (series, lost)
 }
 
 /// What one node acknowledged the others have, though nobody has flushed it. With all of them it
@@ -303,57 +319,52 @@ fn cluster_series(trial: &Trial, scope: &str) -> (Value, u64) {
 #[test]
 fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush() {
     on_ground("lost nodes and clusters", |ground| {
-        let mode = ["--server", "mariadb", "--mode", "galera"];
-        let loose = ["--flush-log", "2", "--sync-binlog", "0"];
-        let run = |words: &[&str]| {
-            Trial::of(
-                ground,
-                &cuts(CLUSTER_CUTS),
-                &[&mode[..], &NEAR, words].concat(),
-            )
-        };
-        let trial = run(&loose);
-        let (one, lost) = cluster_series(&trial, "node");
-        assert_eq!((&one["verdict"], lost), (&"kept".into(), 0), "{one:#}");
-        let (all, lost) = cluster_series(&trial, "all");
-        assert!(lost > 0, "{all:#}");
-        assert_eq!(all["verdict"], "lost-no-promise", "{all:#}");
-        let strict = ["--flush-log", "1", "--sync-binlog", "1"];
-        let chosen = ["--fault", "cluster-loss"];
-        let trial = run(&[&strict[..], &chosen].concat());
-        let (all, lost) = cluster_series(&trial, "all");
-        assert_eq!((&all["verdict"], lost), (&"kept".into(), 0), "{all:#}");
+        let trials = cuts(CLUSTER_CUTS);
+        let modes = format!(
+            r#"
+[[mode]]
+label = "strict"
+server = "mariadb"
+mode = "galera"
+[[mode]]
+label = "loose"
+server = "mariadb"
+mode = "galera"
+{LOOSE}
+[[fault]]
+name = "cluster-loses-power"
+trials = {trials}
+[[fault]]
+name = "member-dies"
+modes = "loose"
+trials = {trials}
+"#
+        );
+        let broken = Broken::run(ground, &modes);
+        is_kept(broken.of("loose", "member-dies", trials));
+        is_kept(broken.of("strict", "cluster-loses-power", trials));
+        is_lost_without_promise(broken.of("loose", "cluster-loses-power", trials));
     });
 }
-
-const COMPRESSED: &str = r#"
-rounds = 1
-warmup = "0.1s"
-measure = "0.2s"
-power_cuts = 4
-images = { place = "memory", size = "512MB" }
-[[mode]]
-server = "mysql"
-mode = "single"
-variables = { binlog_transaction_compression = "ON" }
-[[sweep]]
-workload = "update_index"
-rtt = "0.5ms"
-"#;
 
 /// A server that lost nothing was called broken: its binary log was not read.
 #[test]
 fn lab_power_compressed_binary_log_is_read() {
     on_ground("a compressed binary log", |ground| {
-        let study = ground.file("study.toml", COMPRESSED);
-        ground.run(&["run", study, "--record", "r.acklab"]).good();
-        ground.nothing_left();
-        let report = ground.json("r.acklab");
-        let series = &report["series"][0];
-        assert_eq!(series["trials"], 4, "{series:#}");
-        let apart = (&series["only_in_table"], &series["only_in_log"]);
-        assert_eq!(apart, (&0.into(), &0.into()), "{series:#}");
-        assert_eq!(series["verdict"], "kept", "{series:#}");
+        let modes = r#"
+[[mode]]
+label = "compressed"
+server = "mysql"
+mode = "single"
+variables = { binlog_transaction_compression = "ON" }
+[[fault]]
+name = "power-cut"
+trials = 4
+"#;
+        let broken = Broken::run(ground, modes);
+        let one = broken.of("compressed", "power-cut", 4);
+        is_kept(one);
+        assert_eq!(one["trials_logged"], 4, "{one:#}");
     });
 }
 
