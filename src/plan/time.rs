@@ -1,5 +1,6 @@
 //! How long a study will take, cell by cell.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::injected::injected;
@@ -72,9 +73,14 @@ const ON_THE_WAY: Offered = Offered {
 /// the search for a knee nobody knows beforehand how many measurements it makes, and at which
 /// rates: it has [`limits::KNEE_TRIES`] here, in each round.
 pub fn estimate(study: &Study, plan: &Plan) -> Duration {
-    let restarting: Duration = labs(study).iter().map(|lab| restarting(study, lab)).sum();
+    let labs = labs(study);
+    let rounds = plan.rounds.iter().map(|round| {
+        let modes: BTreeSet<usize> = round.iter().map(|&cell| plan.cells[cell].mode).collect();
+        let of_lab = |lab: &LabPlan| restarting(study, lab, &modes);
+        labs.iter().map(of_lab).sum::<Duration>()
+    });
     let measuring: Duration = steps(study, plan).iter().sum();
-    forming(study) + measuring + restarting * study.rounds
+    forming(study) + measuring + rounds.sum::<Duration>()
 }
 
 /// How long it takes until the first cell of a study can be measured.
@@ -170,9 +176,9 @@ fn slowest_flush(cell: &Cell) -> Duration {
     flushes.max().unwrap_or_default()
 }
 
-/// What it takes a lab in each round to give its servers each variant's variables; as if none of
-/// these could be set under running servers.
-fn restarting(study: &Study, lab: &LabPlan) -> Duration {
+/// What it takes a lab in a round of these modes to give its servers each variant's variables; as if
+/// none of these could be set under running servers.
+fn restarting(study: &Study, lab: &LabPlan, modes: &BTreeSet<usize>) -> Duration {
     let servers = if lab.family.copies_volume() {
         1
     } else {
@@ -185,7 +191,7 @@ fn restarting(study: &Study, lab: &LabPlan) -> Duration {
     let once = LAB_RESTARTING + NODE_RESTARTING * servers + together;
     match lab.variants(study).count() {
         0 => Duration::ZERO,
-        _ => once * lab.modes.len() as u32,
+        _ => once * lab.modes.iter().filter(|mode| modes.contains(mode)).count() as u32,
     }
 }
 

@@ -22,8 +22,8 @@ use scripted::{Recorder, Script, Scripted, TRIALS, Trouble};
 /// One mode at two distances, once, with a fault after it.
 const SMALL: &str = "rounds = 1\nwarmup = \"1s\"\nmeasure = \"2s\"\nimages = {}\n\
                      [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
-                     [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n\
-                     [[fault]]\nname = \"no-fault\"\ntrials = 2\n";
+                     [[fault]]\nname = \"no-fault\"\ntrials = 2\n\
+                     [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
 
 fn small() -> Study {
     written::sample(SMALL)

@@ -164,8 +164,13 @@ pub fn without_controls(all: &mut [CampaignWorth], not_run: &[String]) {
     if not_run.is_empty() {
         return;
     }
+    let first = &not_run[0];
+    let why = match not_run.len() - 1 {
+        0 => first.clone(),
+        more => format!("{first}, and {more} more controls have not run all of theirs"),
+    };
     let found_nothing = all.iter_mut().filter(finds_nothing);
-    found_nothing.for_each(|worth| leave_open(worth, not_run));
+    found_nothing.for_each(|worth| leave_open(worth, std::slice::from_ref(&why)));
 }
 
 /// Nothing is decided, for these reasons; so nothing is bounded.

@@ -108,6 +108,7 @@ mod tests {
              (fall-back, 1 of 3 trials)",
             "undecided (1 of 5): mariadb galera (member-dies)",
             "kept (1 of 5): mysql semisync (writer-dies)",
+            "Foretold by the catalogue: 3 of 3 came so.",
             "All 2 controls fired: the check was awake.",
         ];
         assert_eq!(lines(&summarise(&example()).worth), expected);
@@ -121,6 +122,20 @@ mod tests {
         let told = lines(&worth);
         let last = told.last().expect("a line");
         assert!(last.starts_with("No control ran"), "{last}");
+    }
+
+    #[test]
+    fn what_did_not_come_as_foretold_is_named() {
+        let mut worth = summarise(&example()).worth;
+        let mut all = worth.iter_mut().flat_map(|one| &mut one.foretold);
+        all.next().expect("one").is_met = Some(false);
+        all.next().expect("another").is_met = None;
+        let told = foretold(&worth).expect("a line");
+        let ends =
+            "1 of 3 came so. NOT: mysql semisync (writer-dies: none lost). No trial tells of 1.";
+        assert!(told.ends_with(ends), "{told}");
+        worth.iter_mut().for_each(|one| one.foretold.clear());
+        assert_eq!(foretold(&worth), None);
     }
 
     #[test]

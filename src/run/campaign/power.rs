@@ -58,13 +58,12 @@ impl Stage<'_, '_> {
         for node in nodes {
             if !self.state.disks.gone.contains(node) {
                 self.state.disks.powerless.remove(node);
-                is_lighter |= self.state.wires.dark.remove(node);
+                is_lighter |= self.state.wires.power_on(*node);
             }
         }
         if !is_lighter {
             return Ok(());
         }
-        self.state.wires.is_site_dark &= !self.state.wires.dark.is_empty();
         self.lay_links()
     }
 

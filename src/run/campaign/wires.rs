@@ -44,6 +44,9 @@ pub struct Wires {
     pub dark: BTreeSet<usize>,
     /// Neither do the clients in the first writer's site: that has no power.
     pub is_site_dark: bool,
+    /// Nodes whose copy of a volume has come back, and whose server has not: clients hear nothing of
+    /// them.
+    pub mute: BTreeSet<usize>,
 }
 
 impl Wires {
@@ -54,16 +57,42 @@ impl Wires {
         all
     }
 
+    /// What steps have made of links is undone. Whoever has no power stays dark.
+    pub fn heal(&mut self) {
+        self.changes.clear();
+        self.islands.clear();
+    }
+
+    /// All have power, and nobody's server runs any more that had lost it. Its kernel lives on here:
+    /// it would send clients once more what had been on its way.
+    pub fn lighten(&mut self) {
+        self.mute.append(&mut self.dark);
+        self.is_site_dark = false;
+    }
+
+    /// A node's server may be heard again: whether it was not.
+    pub fn power_on(&mut self, node: usize) -> bool {
+        let was_dark = self.dark.remove(&node);
+        let was_mute = self.mute.remove(&node);
+        self.is_site_dark &= !self.dark.is_empty();
+        was_dark || was_mute
+    }
+
     /// What becomes of the links of whoever has no power; nothing where all have.
     pub fn darkness(&self, places: &Places) -> Vec<LinkChange> {
         let mut dark = places.of(self.dark.iter().copied());
         if self.is_site_dark {
             dark.extend(places.first_clients());
         }
-        match dark.is_empty() {
+        let mute = places.of(self.mute.iter().copied());
+        let clients = places.clients.iter().map(|(name, _)| name.clone());
+        let cut = |from: Vec<String>, to: Vec<String>| match from.is_empty() || to.is_empty() {
             true => vec![],
-            false => ways(Way::Both, (dark, places.everybody()), Change::Cut),
-        }
+            false => ways(Way::Both, (from, to), Change::Cut),
+        };
+        let mut all = cut(dark, places.everybody());
+        all.extend(cut(mute, clients.collect()));
+        all
     }
 }
 
@@ -209,5 +238,28 @@ mod tests {
         wires.is_site_dark = true;
         let dark = &wires.darkness(&places())[0];
         assert_eq!(dark.from, ["n.b", "client.a"]);
+    }
+
+    /// A client was told "done" by a machine that had been dead for a second, when links were healed.
+    #[test]
+    fn who_has_no_power_says_nothing_after_links_are_healed() {
+        let mut wires = Wires::default();
+        wires.dark.insert(1);
+        wires.islands.push(vec![1]);
+        let before = wires.all(&places());
+        wires.heal();
+        assert_eq!((wires.all(&places()), wires.islands.len()), (before, 0));
+        // Its copy of a volume comes back, and its server does not.
+        wires.lighten();
+        let to_clients = &wires.all(&places())[0];
+        assert_eq!(to_clients.from, ["n.b"]);
+        assert!(
+            to_clients
+                .to
+                .iter()
+                .all(|place| place.starts_with("client."))
+        );
+        assert!(wires.power_on(1) && !wires.power_on(1));
+        assert!(wires.all(&places()).is_empty());
     }
 }

@@ -34,10 +34,13 @@ pub fn read(
     let mut injections = Vec::new();
     for table in &tables {
         let injection = injection(table, &known, modes, sites);
-        if let Some(one) = &injection
-            && !names.insert(one.fault.name.clone())
-        {
-            table.wrong(&one.fault.name, "is the name of another fault too");
+        if let Some(one) = &injection {
+            let name = |label: &String| (label.clone(), one.fault.name.clone());
+            let twice = one.modes.iter().find(|label| !names.insert(name(label)));
+            if let Some(label) = twice {
+                let allowed = format!("is the name of another fault of {label} too");
+                table.wrong(&one.fault.name, &allowed);
+            }
         }
         injections.extend(injection);
     }

@@ -34,8 +34,8 @@ pub fn change(stage: &mut Stage<'_, '_>, between: Between, change: Change) -> Re
     })
 }
 
-/// All links are as they were, also those of whoever lost its power: what has no server says
-/// nothing all the same, but copies of a volume come back.
+/// All links are as they were, but those of whoever has no power: its kernel, which lives on here,
+/// would send once more what had been on its way. Copies of a volume come back with their links.
 pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     stage.deliver()?;
     let places = stage.subject.places();
@@ -43,11 +43,14 @@ pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     if stage.subject.has_copies() {
         let whole = stage.whole();
         stage.settle(&whole)?;
+        stage.state.wires.lighten();
     }
-    stage.state.wires = wires::Wires::default();
+    stage.state.wires.heal();
     stage.lay_links()?;
     stage.arm();
-    let ways: Vec<(&str, &str)> = healed.iter().filter_map(first_way).collect();
+    let still_cut = stage.state.wires.all(&places);
+    let way = |change| first_way(change, &still_cut);
+    let ways: Vec<(&str, &str)> = healed.iter().filter_map(way).collect();
     let mut answered = 0;
     for (from, to) in &ways {
         answered += usize::from(hears(stage, from, to)?);
@@ -59,8 +62,14 @@ pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     })
 }
 
-fn first_way(change: &LinkChange) -> Option<(&str, &str)> {
-    change.ways().next()
+/// Of those that are not cut still.
+fn first_way<'c>(change: &'c LinkChange, still_cut: &[LinkChange]) -> Option<(&'c str, &'c str)> {
+    let mut ways = change.ways();
+    ways.find(|way| {
+        !still_cut
+            .iter()
+            .any(|cut| cut.ways().any(|one| one == *way))
+    })
 }
 
 /// Whether an echo from one place is answered by another.

@@ -290,7 +290,7 @@ fn mistakes_of_a_fault() {
     let twice = "[[fault]]\nname = \"own\"\nstep = []\n".repeat(2);
     wrong(
         &twice,
-        &["fault[2]: given own; is the name of another fault too"],
+        &["fault[2]: given own; is the name of another fault of mysql single too"],
     );
     let steps = "{ do = \"heal links\" }, ".repeat(51);
     let many = format!("[[fault]]\nname = \"own\"\nmodes = []\nstep = [{steps}]\n");
