@@ -67,7 +67,7 @@ pub struct BreakOptions {
     /// [default: 0.3s]
     #[arg(long, value_name = "TIME", value_parser = span)]
     window: Option<Duration>,
-    /// A server variable that all nodes have, in all modes but controls'; may be given several times
+    /// A server variable that all nodes have, but those of controls; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
     /// What a power cut leaves of writes that were not flushed; controls lose them all

@@ -26,8 +26,8 @@ const MAGIC: &[u8] = b"\xfebin";
 /// Of MySQL's, where `binlog_encryption` is on.
 const MAGIC_ENCRYPTED: &[u8] = b"\xfdbin";
 
-/// Tokens of all whole transactions in the binary logs of a node's data directory that inserted into
-/// `table`, whose last column is a token, CHAR(16) of hexadecimal digits.
+/// Tokens of all whole transactions in the binary logs of a node's data directory that inserted
+/// into `table`, whose last column is a token, CHAR(16) of hexadecimal digits.
 ///
 /// # Errors
 /// A breakdown if the folder or one of its logs cannot be read.

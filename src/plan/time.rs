@@ -176,8 +176,8 @@ fn slowest_flush(cell: &Cell) -> Duration {
     flushes.max().unwrap_or_default()
 }
 
-/// What it takes a lab in a round of these modes to give its servers each variant's variables; as if
-/// none of these could be set under running servers.
+/// What it takes a lab in a round of these modes to give its servers each variant's variables; as
+/// if none of these could be set under running servers.
 fn restarting(study: &Study, lab: &LabPlan, modes: &BTreeSet<usize>) -> Duration {
     let servers = if lab.family.copies_volume() {
         1

@@ -251,7 +251,7 @@ impl Record {
         let older = read::older_trials(&connection).map_err(|e| unreadable(path, &e))?;
         header.remarks.extend((older > 0).then(|| {
             let by = &header.acklab_version;
-            format!("{older} trials of an older kind are in this record, and not told here: {by} tells them.")
+            format!("{older} trials of an older kind are in this record: acklab {by} tells them.")
         }));
         let record = Record {
             header,

@@ -37,8 +37,8 @@ pub struct Trial {
     /// Of links whose stream was kept: the tokens in whole transactions that had been delivered to
     /// each node by the cut.
     pub delivered: Vec<Delivered>,
-    /// Of a mode with one server: the tokens of this trial in whole transactions of its binary log at
-    /// the end. `None` without a log of rows, and in older records.
+    /// Of a mode with one server: the tokens of this trial in whole transactions of its binary log
+    /// at the end. `None` without a log of rows, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<Delivered>,
     /// Of a mode that may go on without the others: the last moment at which its own counters still

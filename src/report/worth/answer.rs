@@ -28,8 +28,8 @@ pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
     verdicts.chain(foretold(worth)).chain(controls).collect()
 }
 
-/// `Foretold by the catalogue: 41 of 43 came so. NOT: mysql async (writer-dies: none lost). No trial
-/// tells of 1.`
+/// `Foretold by the catalogue: 41 of 43 came so. NOT: mysql async (writer-dies: none lost). No
+/// trial tells of 1.`
 fn foretold(worth: &[ModeWorth]) -> Option<String> {
     let all = worth.iter().flat_map(|one| &one.foretold);
     let all: Vec<Option<bool>> = all.map(|it| it.is_met).collect();

@@ -44,8 +44,8 @@ pub struct Wires {
     pub dark: BTreeSet<usize>,
     /// Neither do the clients in the first writer's site: that has no power.
     pub is_site_dark: bool,
-    /// Nodes whose copy of a volume has come back, and whose server has not: clients hear nothing of
-    /// them.
+    /// Nodes whose copy of a volume has come back, and whose server has not: clients hear nothing
+    /// of them.
     pub mute: BTreeSet<usize>,
 }
 
@@ -63,8 +63,8 @@ impl Wires {
         self.islands.clear();
     }
 
-    /// All have power, and nobody's server runs any more that had lost it. Its kernel lives on here:
-    /// it would send clients once more what had been on its way.
+    /// All have power, and no server runs any more that had lost it. Its kernel lives on here: it
+    /// would send clients once more what had been on its way.
     pub fn lighten(&mut self) {
         self.mute.append(&mut self.dark);
         self.is_site_dark = false;

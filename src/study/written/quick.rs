@@ -43,8 +43,8 @@ pub fn split(
     (full, short)
 }
 
-/// The short run, if the study has one. What it does not say is as in the whole run, but for faults,
-/// of which it injects none.
+/// The short run, if the study has one. What it does not say is as in the whole run, but for
+/// faults, of which it injects none.
 pub fn read(table: &Table<'_>, study: &Study, sweeps: Vec<Sweep>) -> Option<Box<Quick>> {
     let table = table.get("quick")?.table()?;
     let given = |key: &str, range, or: Duration| table.time(key, range, or);
