@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod child;
 pub mod cluster_metadata;
+pub mod connections;
 pub mod disk;
 pub mod endpoint;
 pub mod front;

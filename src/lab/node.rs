@@ -95,7 +95,11 @@ impl Node {
         self.flush_disk()
     }
 
-    fn flush_disk(&self) -> Result<()> {
+    /// Makes durable on its emulated disk what its server has handed to the operating system.
+    ///
+    /// # Errors
+    /// A breakdown if the disk does not answer.
+    pub fn flush_disk(&self) -> Result<()> {
         let Some(volume) = &self.volume else {
             return Ok(());
         };

@@ -51,6 +51,15 @@ impl Lab {
         }
     }
 
+    /// Makes durable what all servers have handed to the operating system.
+    ///
+    /// # Errors
+    /// A breakdown if a disk does not answer.
+    pub fn flush_disks(&self) -> Result<()> {
+        let mut nodes = self.nodes[self.servers()].iter();
+        nodes.try_for_each(Node::flush_disk)
+    }
+
     /// Stops all servers, as an operator would. The writer is the last to go: it has all that any
     /// other has. Members of a group go together, once it has: each takes 6 s to leave.
     pub(super) fn stop_servers(&mut self) -> Result<()> {

@@ -169,6 +169,7 @@ pub fn kept(lab: &mut Lab, among: &[usize]) -> Result<Vec<Had>> {
     if lab.spec.family != Family::Galera {
         return Ok(all);
     }
+    let mut refused = None;
     for &node in among {
         if lab.nodes[node].is_up() {
             continue;
@@ -179,12 +180,15 @@ pub fn kept(lab: &mut Lab, among: &[usize]) -> Result<Vec<Had>> {
                 received: kept.clone(),
                 executed: kept,
             }),
-            Err(Error::Breakdown(_)) => {}
+            Err(Error::Breakdown(told)) => refused = Some(Error::Breakdown(told)),
             Err(error) => return Err(error),
         }
     }
     all.sort_by_key(|had| had.node);
-    Ok(all)
+    match refused {
+        Some(refused) if all.is_empty() => Err(refused),
+        _ => Ok(all),
+    }
 }
 
 /// The nodes that take clients' writes now, by their own account, and would commit them.

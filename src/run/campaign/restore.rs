@@ -35,7 +35,10 @@ impl Subject<'_> {
         self.rig.network.keep(&streams)?;
         self.lab().form_again()?;
         let spec = self.spec;
-        faults::enter_for_faults(self.lab(), spec)
+        faults::enter_for_faults(self.lab(), spec)?;
+        // Binary logs that were begun just now: a server that flushes none of them would not come
+        // up without their index.
+        self.lab().flush_disks()
     }
 
     /// The server goes on as it is. All that it holds by now is on its disk for good.

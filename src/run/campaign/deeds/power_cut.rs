@@ -1,12 +1,15 @@
 //! Nodes lose their power, or their disks.
 //!
 //! In this order: links are cut at the nodes' own ends, so that no answer gets out any more but
-//! those that are on their way; all disks fail at one moment; the servers are killed. What is left
-//! on a disk is decided when somebody comes back to it.
+//! those that are on their way; all disks fail at one moment; the servers' connections are ended, so
+//! that nothing is sent once more when links work again; the servers are killed. What is left on a
+//! disk is decided when somebody comes back to it.
 
 use super::servers::end;
 use crate::error::Result;
+use crate::lab::connections::end_connections;
 use crate::lab::disk::{Condition, Volume};
+use crate::lab::node::PORT;
 use crate::run::campaign::stage::{Seen, Stage, Trouble};
 use crate::run::campaign::wires::Wires;
 use crate::study::faults::{Leaves, Target};
@@ -17,6 +20,7 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
     let had_power = with_power(stage, &nodes);
     let site = target == Target::Site;
     let late_us = fall_silent(stage, &nodes, site)?;
+    let forgotten = forget_connections(stage, &nodes)?;
     let ended = end(stage, &nodes);
     let (seed, step) = (stage.seed, stage.state.step);
     let disks = &mut stage.state.disks;
@@ -30,7 +34,7 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
     let is_whole = ended.are_gone() && frozen == nodes.len() && is_silent;
     Ok(Seen {
         said: format!(
-            "{}; {frozen} of {} disks stopped, {late_us_max} µs late at most; {echoes}",
+            "{}{forgotten}; {frozen} of {} disks stopped, {late_us_max} µs late at most; {echoes}",
             ended.said(),
             nodes.len()
         ),
@@ -43,6 +47,7 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
 pub fn destroy(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     fall_silent(stage, &nodes, target == Target::Site)?;
+    forget_connections(stage, &nodes)?;
     let ended = end(stage, &nodes);
     let lab = stage.subject.lab_seen();
     let mut is_gone = ended.are_gone();
@@ -90,6 +95,20 @@ fn fall_silent(stage: &mut Stage<'_, '_>, nodes: &[usize], site: bool) -> Result
         }
     }
     Ok(late_us)
+}
+
+/// Their kernels, which live on here, have nothing to send any more for their servers; words where
+/// they cannot be made to.
+fn forget_connections(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<&'static str> {
+    let lab = stage.subject.lab_seen();
+    let mut can = true;
+    for &i in nodes {
+        can &= end_connections(&lab.nodes[i].place.netns, PORT)?.is_some();
+    }
+    Ok(match can {
+        true => "",
+        false => ", and this kernel may send late answers for them",
+    })
 }
 
 /// Whether nobody hears these nodes, nor do they hear anybody; with `site`, neither do the clients
