@@ -1,6 +1,6 @@
-//! TCP connections of a machine that loses its power. Its kernel lives on here: what it had sent and
-//! nobody had acknowledged it would send once more when its links work again, long after its server
-//! was killed. So its connections are ended while nothing gets out: `SOCK_DESTROY` of
+//! TCP connections of a machine that loses its power. Its kernel lives on here: what it had sent
+//! and nobody had acknowledged it would send once more when its links work again, long after its
+//! server was killed. So its connections are ended while nothing gets out: `SOCK_DESTROY` of
 //! sock_diag(7), as `ss --kill` does.
 
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,9 +1,9 @@
 //! Nodes lose their power, or their disks.
 //!
 //! In this order: links are cut at the nodes' own ends, so that no answer gets out any more but
-//! those that are on their way; all disks fail at one moment; the servers' connections are ended, so
-//! that nothing is sent once more when links work again; the servers are killed. What is left on a
-//! disk is decided when somebody comes back to it.
+//! those that are on their way; all disks fail at one moment; the servers' connections are ended,
+//! so that nothing is sent once more when links work again; the servers are killed. What is left on
+//! a disk is decided when somebody comes back to it.
 
 use super::servers::end;
 use crate::error::Result;
