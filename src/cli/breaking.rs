@@ -12,6 +12,7 @@ use super::begin::{check_same, open_cut_short, record_path};
 use super::judge;
 use super::measure::{capabilities, fetch_missing, run_in_sandbox, span};
 use super::needs::{need_disks, need_root, need_tun};
+use super::unknown_variable::Given;
 use crate::error::{Mistake, Result, breakdown};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, StudyPart, forming, injected, parts, plan, steps};
@@ -21,7 +22,7 @@ use crate::report::faults;
 use crate::report::worth::FORMATS;
 use crate::run::{Order, Whole, trials};
 use crate::self_test;
-use crate::study::breaking::choose::{ALL, MODES};
+use crate::study::breaking::choose::{ALL, MODES, PLACE};
 use crate::study::breaking::{Breaking, NAME};
 use crate::study::fault::Leaves;
 use crate::study::{Study, limits, units};
@@ -38,7 +39,7 @@ Examples:
   acklab break                                     the writer's machine dies, in every mode
   acklab break --mode semisync,group               ... in these modes
   acklab break site-lost --distances ab=2ms,ac=30ms,bc=30ms
-  acklab break writer-dies --mode async --set sync_binlog=0
+  acklab break power-cut --set sync_binlog=0       with a server variable of yours
   acklab break 4                                   a known anomaly, and what makes it vanish
   acklab break --quick                             is all of it sound on this machine?";
 
@@ -79,7 +80,7 @@ pub struct BreakOptions {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// At most 20 trials in about 10 minutes: each kind of step and each mode once, all controls
-    #[arg(long, conflicts_with_all = ["faults", "trials"])]
+    #[arg(long, conflicts_with_all = ["faults", "trials", "set", "leaves"])]
     quick: bool,
     /// Do not measure what a commit costs beforehand; `all` and --quick never do
     #[arg(long)]
@@ -329,7 +330,14 @@ impl Work<'_> {
             let left = ahead.get(index..).unwrap_or_default();
             eprintln!("{}", lab_line((index + 1, parts.len()), part, left));
             let schedule = &mut order.plan.schedule();
-            let code = run_in_sandbox((&order, schedule), self.cache, |error| error)?;
+            let given = Given {
+                file: PLACE,
+                text: "",
+                study: &order.study,
+                my_cnf: None,
+            };
+            let explain = |error| given.mistake_in(error);
+            let code = run_in_sandbox((&order, schedule), self.cache, explain)?;
             match code {
                 0 => self.resumed = None,
                 BREAKDOWN => worst = BREAKDOWN,

@@ -1,7 +1,8 @@
 //! TCP connections of a machine that loses its power. Its kernel lives on here: what it had sent
 //! and nobody had acknowledged it would send once more when its links work again, long after its
 //! server was killed. So its connections are ended while nothing gets out: `SOCK_DESTROY` of
-//! sock_diag(7), as `ss --kill` does.
+//! sock_diag(7), as `ss --kill` does. Those of its server: to its port, and to others' of the same
+//! number, as a replica's to its source.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -27,7 +28,12 @@ const DESTROY: u16 = 21;
 const ID_BYTES: usize = 48;
 const ID_AT: usize = HEADER_BYTES + 4;
 const STATE_AT: usize = HEADER_BYTES + 1;
-const LISTENS: u8 = 10;
+/// Where a port stands in it: the socket's own, and the other end's.
+const PORTS_AT: [usize; 2] = [0, 2];
+/// States of sockets that have nothing to send.
+const AT_REST: [u8; 2] = [TIME_WAIT, LISTEN];
+const TIME_WAIT: u8 = 6;
+const LISTEN: u8 = 10;
 const TCP: u8 = 6;
 /// IPv4, and sockets for both.
 const FAMILIES: [u8; 2] = [2, 10];
@@ -36,8 +42,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// A socket's family and identity.
 type Connection = (u8, [u8; ID_BYTES]);
 
-/// Ends all connections to a port of a namespace's, without a word to the other end if nothing gets
-/// out; how many these were. `None` where the kernel cannot (`CONFIG_INET_DIAG_DESTROY`).
+/// Ends all connections of a namespace with that port at one of their ends, without a word to the
+/// other if nothing gets out; how many sockets these were. `None` where the kernel cannot
+/// (`CONFIG_INET_DIAG_DESTROY`).
 ///
 /// # Errors
 /// A breakdown if the kernel does not tell of its sockets.
@@ -45,7 +52,7 @@ pub fn end_connections(netns: &Netns, port: u16) -> Result<Option<usize>> {
     let tried = || format!("end connections in {}", netns.name());
     let ended = netns.run(|| end_here(port))?;
     match ended {
-        Err(Errno::EOPNOTSUPP) => Ok(None),
+        Err(Errno::EOPNOTSUPP | Errno::ENOENT | Errno::EPROTONOSUPPORT) => Ok(None),
         ended => ended.map(Some).map_err(std::io::Error::from).tried(tried),
     }
 }
@@ -58,8 +65,11 @@ fn end_here(port: u16) -> nix::Result<usize> {
         SockProtocol::NetlinkSockDiag,
     )?;
     let mut ended = 0;
-    for family in FAMILIES {
-        for connection in connections(&kernel, family, port)? {
+    for (family, at) in FAMILIES
+        .iter()
+        .flat_map(|family| PORTS_AT.map(|at| (*family, at)))
+    {
+        for connection in connections(&kernel, family, (at, port))? {
             match destroy(&kernel, connection) {
                 Ok(()) => ended += 1,
                 // It has ended by itself.
@@ -71,35 +81,39 @@ fn end_here(port: u16) -> nix::Result<usize> {
     Ok(ended)
 }
 
-/// All that is no listener.
-fn connections(kernel: &OwnedFd, family: u8, port: u16) -> nix::Result<Vec<Connection>> {
-    let all = (family, [0; ID_BYTES]);
-    ask(kernel, (BY_FAMILY, REQUEST | DUMP), all)?;
+/// All with that port at that end: the kernel looks for what is not zero in a request.
+fn connections(
+    kernel: &OwnedFd,
+    family: u8,
+    (at, port): (usize, u16),
+) -> nix::Result<Vec<Connection>> {
+    let mut id = [0; ID_BYTES];
+    id[at..at + 2].copy_from_slice(&port.to_be_bytes());
+    ask(kernel, (BY_FAMILY, REQUEST | DUMP), (family, id))?;
     let mut found = Vec::new();
     loop {
         for message in answer(kernel)? {
             match kind(&message) {
-                DONE => return Ok(found),
-                ERROR => return Err(error(&message)),
-                _ => found.extend(connection(&message, family, port)),
+                DONE | ERROR => return error(&message).map_or(Ok(found), Err),
+                _ => found.extend(connection(&message, family)),
             }
         }
     }
 }
 
-fn connection(message: &[u8], family: u8, port: u16) -> Option<Connection> {
+fn connection(message: &[u8], family: u8) -> Option<Connection> {
     let id: [u8; ID_BYTES] = message.get(ID_AT..ID_AT + ID_BYTES)?.try_into().ok()?;
-    let is_its = id[..2] == port.to_be_bytes() && message[STATE_AT] != LISTENS;
-    is_its.then_some((family, id))
+    (!AT_REST.contains(&message[STATE_AT])).then_some((family, id))
 }
 
 fn destroy(kernel: &OwnedFd, connection: Connection) -> nix::Result<()> {
     ask(kernel, (DESTROY, REQUEST | ACK), connection)?;
     let answers = answer(kernel)?;
-    match answers.iter().find(|message| kind(message) == ERROR) {
-        Some(message) if error(message) != Errno::UnknownErrno => Err(error(message)),
-        _ => Ok(()),
-    }
+    let refused = answers.iter().filter(|message| kind(message) == ERROR);
+    refused
+        .filter_map(|message| error(message))
+        .next()
+        .map_or(Ok(()), Err)
 }
 
 /// A `nlmsghdr` and an `inet_diag_req_v2`, of sockets in any state.
@@ -136,11 +150,11 @@ fn kind(message: &[u8]) -> u16 {
     u16::from_ne_bytes([message[4], message[5]])
 }
 
-/// Of an error message; `UnknownErrno` where it says that all is well.
-fn error(message: &[u8]) -> Errno {
-    let code = message.get(HEADER_BYTES..HEADER_BYTES + 4);
-    let code = code.and_then(|bytes| Some(i32::from_ne_bytes(bytes.try_into().ok()?)));
-    Errno::from_raw(code.map_or(0, |code| -code))
+/// Of a message that ends an answer; `None` where it says that all is well.
+fn error(message: &[u8]) -> Option<Errno> {
+    let code = message.get(HEADER_BYTES..HEADER_BYTES + 4)?;
+    let code = i32::from_ne_bytes(code.try_into().ok()?);
+    (code != 0).then(|| Errno::from_raw(-code))
 }
 
 #[cfg(test)]
@@ -148,25 +162,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_connections_of_the_port_are_found_in_an_answer() {
-        let message = |state: u8, port: u16| {
+    fn what_listens_or_is_over_is_no_connection() {
+        let message = |state: u8| {
             let mut message = vec![0; HEADER_BYTES + 72];
             message[STATE_AT] = state;
-            message[ID_AT..ID_AT + 2].copy_from_slice(&port.to_be_bytes());
-            message[ID_AT + 4] = 127;
+            message[ID_AT..ID_AT + 2].copy_from_slice(&3306_u16.to_be_bytes());
             message
         };
-        let found = connection(&message(1, 3306), 2, 3306).expect("it is established");
-        assert_eq!((found.0, &found.1[..5]), (2, &[0x0c, 0xea, 0, 0, 127][..]));
-        assert_eq!(connection(&message(LISTENS, 3306), 2, 3306), None);
-        assert_eq!(connection(&message(1, 3307), 2, 3306), None);
-        assert_eq!(connection(&message(1, 3306)[..40], 2, 3306), None, "torn");
+        let (family, id) = connection(&message(1), 2).expect("it is established");
+        assert_eq!((family, &id[..3]), (2, &[0x0c, 0xea, 0][..]));
+        assert_eq!(connection(&message(LISTEN), 2), None);
+        assert_eq!(connection(&message(TIME_WAIT), 2), None);
+        assert_eq!(connection(&message(1)[..40], 2), None, "torn");
     }
 
     #[test]
     fn an_error_is_told_by_its_number_and_zero_is_none() {
         let message = |code: i32| [vec![0; HEADER_BYTES], code.to_ne_bytes().to_vec()].concat();
-        assert_eq!(error(&message(-95)), Errno::EOPNOTSUPP);
-        assert_eq!(error(&message(0)), Errno::UnknownErrno);
+        assert_eq!(error(&message(-95)), Some(Errno::EOPNOTSUPP));
+        assert_eq!(error(&message(0)), None);
+        assert_eq!(error(&[0; HEADER_BYTES]), None, "the end of a list");
     }
 }

@@ -11,9 +11,9 @@ use super::disk::Volume;
 use super::node::Node;
 use super::options::Settings;
 use super::recovery::telling_lines;
-use super::servers::{Cache, Program};
+use super::servers::Program;
 use super::tls::Identity;
-use crate::error::{Breakdown, Result, Tried, breakdown};
+use crate::error::{Breakdown, Result, breakdown};
 use crate::study::disk::{Disks, Images};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
@@ -142,23 +142,6 @@ impl Lab {
     pub fn restart(&mut self, i: usize) -> Result<()> {
         self.start(i, &[])?;
         self.nodes[i].wait_accepting()
-    }
-
-    /// Gives node `i` a data directory like its first, and starts a server on it.
-    ///
-    /// # Errors
-    /// A breakdown if the old one cannot be removed, or the server does not come up.
-    pub fn refill(&mut self, i: usize, cache: &Cache) -> Result<()> {
-        self.empty_and_fill(i, cache)?;
-        self.restart(i)
-    }
-
-    fn empty_and_fill(&mut self, i: usize, cache: &Cache) -> Result<()> {
-        let node = &mut self.nodes[i];
-        node.kill();
-        let old = node.data();
-        std::fs::remove_dir_all(&old).tried(|| format!("remove {}", old.display()))?;
-        node.fill(cache, &self.program)
     }
 
     /// The mode that was entered last; `None` before the first.

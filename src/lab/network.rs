@@ -117,21 +117,6 @@ impl Network {
         self.switch.set(&self.settings(distances)?)
     }
 
-    /// The same, and nothing passes between that site and any other until distances are set again.
-    pub fn cut_off(&self, site: &str, distances: &Distances) -> Result<()> {
-        let is_inside = |name: &str| {
-            let mut members = self.members.iter();
-            members.any(|member| member.name == name && member.site == site)
-        };
-        self.set_but(distances, |from, to| is_inside(from) != is_inside(to))
-    }
-
-    /// The same, and nothing passes to or from these places until distances are set again.
-    pub fn isolate(&self, places: &[String], distances: &Distances) -> Result<()> {
-        let is_alone = |name: &str| places.iter().any(|place| place == name);
-        self.set_but(distances, |from, to| is_alone(from) || is_alone(to))
-    }
-
     /// The same, and some links are changed until distances are set again.
     ///
     /// # Errors
@@ -183,15 +168,6 @@ impl Network {
             })
         };
         change.ways().map(way).collect()
-    }
-
-    /// Moves the sites to these distances, but cuts some of the links.
-    fn set_but(&self, distances: &Distances, is_cut: impl Fn(&str, &str) -> bool) -> Result<()> {
-        let mut settings = self.settings(distances)?;
-        for pair in &mut settings {
-            pair.setting.is_cut = is_cut(&pair.from, &pair.to);
-        }
-        self.switch.set(&settings)
     }
 
     fn settings(&self, distances: &Distances) -> Result<Vec<PairSetting>> {

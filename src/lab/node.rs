@@ -86,15 +86,6 @@ impl Node {
         self.flush_disk()
     }
 
-    /// Makes durable on its emulated disk what its server holds by now.
-    ///
-    /// # Errors
-    /// A breakdown if the server or the disk does not answer.
-    pub fn make_durable(&mut self) -> Result<()> {
-        self.run("FLUSH LOGS")?;
-        self.flush_disk()
-    }
-
     /// Makes durable on its emulated disk what its server has handed to the operating system.
     ///
     /// # Errors

@@ -38,6 +38,9 @@ pub fn logged(node: u8, data: &Path, table: &str) -> Result<Delivered> {
     };
     let mut paths = files(data)?;
     paths.sort_unstable();
+    if paths.is_empty() {
+        found.unread = Some("there is no file of that name".to_owned());
+    }
     for path in paths {
         let bytes = fs::read(&path).tried(|| format!("read {}", path.display()))?;
         match found_in(&bytes, table, token) {
@@ -236,5 +239,7 @@ mod tests {
         let other = of("other");
         assert_eq!((other.node, other.tokens, other.unread), (4, vec![], None));
         assert!(logged(4, Path::new("/no/such"), "t").is_err());
+        let empty = tempfile::tempdir().unwrap();
+        assert!(logged(4, empty.path(), "t").unwrap().unread.is_some());
     }
 }

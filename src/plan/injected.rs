@@ -1,4 +1,4 @@
-//! How long trials of faults take that are schedules. Rounded, as all that is foreseen.
+//! How long trials of faults take. Rounded, as all that is foreseen.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const RESTARTING: Duration = Duration::from_secs(1);
 /// From what goes by itself until somebody is served again.
 const SERVING: Duration = Duration::from_secs(3);
 
-/// How long each trial of a study's schedules will take, in their order: mode by mode, and in each
+/// How long each trial of a study's faults will take, in their order: mode by mode, and in each
 /// fault by fault.
 pub fn injected(study: &Study) -> Vec<Duration> {
     study

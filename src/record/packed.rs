@@ -1,5 +1,5 @@
-//! Campaigns with what is long in their trials in a few bytes an entry: transfers, looks, rows and
-//! delivered tokens, of which a trial has tens of thousands.
+//! Campaigns with what is long in their trials in a few bytes an entry: transfers, looks, rows, and
+//! tokens of what links delivered and logs hold, of which a trial has tens of thousands.
 //!
 //! Tokens are drawn at random, so that each needs its eight bytes, once: with its transfer.
 //! Everywhere else a token is the place of its transfer, told by its distance from the one before.

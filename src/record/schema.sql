@@ -1,5 +1,5 @@
--- Schema of an acklab record, version 5. docs/record.md explains it and has queries to try.
--- Four tables hold all there is, each row with one JSON document; every other column and every view
+-- Schema of an acklab record, version 6. docs/record.md explains it and has queries to try.
+-- Three tables hold all there is, each row with one JSON document; every other column and every view
 -- is computed from that document, so nothing can disagree with it. In one table each row has a part
 -- besides that SQL cannot read.
 
@@ -55,7 +55,7 @@ CREATE TABLE measurement (
   PRIMARY KEY (round, cell, turn)
 );
 
--- Faults as schedules: a row for each trial, written as it ends. What is long in it stands in
+-- Faults: a row for each trial, written as it ends. What is long in it stands in
 -- `packed`: every transfer, every look of a reader, all rows that were read back.
 CREATE TABLE fault_trial (
   mode INTEGER NOT NULL,

@@ -27,7 +27,7 @@ use crate::plan::Cell;
 /// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
 /// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
 /// SQLSTATE and text, and common names of counters. In version 4 a cell may have several
-/// measurements in a round. Version 5 has faults as schedules.
+/// measurements in a round. Version 5 has faults as schedules, version 6 no others.
 pub const SCHEMA_VERSION: i64 = 6;
 /// Marks an SQLite file as a record: "ackl".
 const APPLICATION_ID: i64 = 0x6163_6b6c;
@@ -55,7 +55,7 @@ pub struct Record {
     pub header: Header,
     /// In the order of rounds, then cells.
     pub measurements: Vec<Measurement>,
-    /// What was found when faults were injected as schedules, by the index of the mode: one for
+    /// What was found when faults were injected, by the index of the mode: one for
     /// each fault, in the order in which they were begun.
     pub campaigns: BTreeMap<usize, Vec<PackedCampaign>>,
     /// Whether the run went through to its end.
@@ -158,8 +158,7 @@ impl Store {
         })
     }
 
-    /// Keeps a trial of a fault that is a schedule, which is the only one of its campaign here. It
-    /// is on disk when this returns.
+    /// Keeps a trial, which is the only one of its campaign here. It is on disk when this returns.
     ///
     /// # Errors
     /// A breakdown if that mode has one of the same fault and number already, if it could not be

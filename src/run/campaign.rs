@@ -1,4 +1,4 @@
-//! Campaigns: faults, as schedules, injected into running servers while real clients are at work.
+//! Campaigns: faults injected into running servers while real clients are at work.
 //!
 //! ```text
 //! images of the lab put back ── servers formed, the mode entered ── clients and readers at work
@@ -7,6 +7,8 @@
 //!     │                                                                          │
 //!     └── what serves is read back, and other nodes beside it <── clients stop ──┘
 //! ```
+//!
+//! A single server that came out of a trial sound goes on to the next without images.
 //!
 //! - `subject`: the servers of a mode; `restore`: as each trial finds them
 //! - `trial`: one trial, from its clients' start to what is read back (`read_back`)
@@ -124,7 +126,7 @@ pub fn run_all(
     subject.leave()
 }
 
-/// A campaign of one trial, in a lab as it was kept.
+/// A campaign of one trial, in a lab that was made ready.
 fn one(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Campaign> {
     subject.make_ready(fault.control == Some(Control::LosesUndelivered))?;
     Ok(Campaign {

@@ -102,7 +102,7 @@ pub enum Step {
     },
 }
 
-/// What injecting faults as schedules tells whoever runs it.
+/// What injecting faults tells whoever runs it.
 pub enum CampaignStep<'t> {
     /// A trial begins.
     Begun(Step),

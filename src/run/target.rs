@@ -132,7 +132,7 @@ pub trait Target {
     /// Probes again what was probed before the load.
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()>;
 
-    /// Injects all schedules that the study asks for in a mode, but for the trials that were kept
+    /// Injects all faults that the study asks for in a mode, but for the trials that were kept
     /// before, of which only their number counts. What `tell` returns ends it.
     fn run_campaigns(
         &mut self,

@@ -70,9 +70,8 @@ impl Breaking {
             sites: &base.sites,
             trials: self.trials,
         };
-        let mut chosen = merged(self.set(self.chosen(&choice)?));
+        let mut chosen = merged(self.chosen(&choice)?);
         self.open_window(&mut chosen)?;
-        self.set_leaves(&mut chosen)?;
         let at = self.apart(&base, &chosen)?;
         Ok((self.with(base, &chosen, (&plain, at)), text))
     }
@@ -109,22 +108,21 @@ impl Breaking {
         }
         let rows = Rows::of(&self.faults).map_err(Error::Mistakes)?;
         let mut chosen = choice.of(&rows).map_err(Error::Mistakes)?;
+        self.set(&mut chosen);
+        self.set_leaves(&mut chosen)?;
         let has_copies = chosen.iter().any(Chosen::has_copies);
         let controls = choice.controls(&chosen, has_copies);
         chosen.extend(controls);
         Ok(chosen)
     }
 
-    /// Modes with the variables that were asked for; controls stay as they are.
-    fn set(&self, mut chosen: Vec<Chosen>) -> Vec<Chosen> {
-        if !self.variables.is_empty() {
-            for it in chosen.iter_mut().filter(|it| !it.is_control) {
-                let own = self.variables.clone();
-                it.spec.variables.extend(own);
-                it.spec.label = written::labels::of(&it.spec);
-            }
+    /// Modes with the variables that were asked for. None is a control any more: those run beside.
+    fn set(&self, chosen: &mut [Chosen]) {
+        for it in chosen.iter_mut().filter(|_| !self.variables.is_empty()) {
+            it.spec.variables.extend(self.variables.clone());
+            it.spec.label = written::labels::of(&it.spec);
+            it.fault.control = None;
         }
-        chosen
     }
 
     /// Sites are left alone for as long as was asked.
@@ -145,18 +143,27 @@ impl Breaking {
         Err(Mistake::new(PLACE, "--window", &given, &allowed).into())
     }
 
-    /// Disks keep what was asked of what was not flushed.
+    /// Disks keep what was asked of what was not flushed. Such a fault has a name of its own, and is
+    /// no control any more.
     fn set_leaves(&self, chosen: &mut [Chosen]) -> Result<()> {
         let Some(leaves) = self.leaves else {
             return Ok(());
         };
-        let asked = chosen.iter_mut().filter(|it| !it.is_control);
-        let cuts = asked.flat_map(|it| &mut it.fault.steps);
-        let cuts = cuts.filter_map(|step| match &mut step.deed {
-            Deed::PowerCut(_, left) => Some(left),
-            _ => None,
-        });
-        if cuts.map(|left| *left = leaves).count() > 0 {
+        let mut has_cut = false;
+        for fault in chosen.iter_mut().map(|it| &mut it.fault) {
+            let mut is_cut = false;
+            for step in &mut fault.steps {
+                if let Deed::PowerCut(_, left) = &mut step.deed {
+                    (*left, is_cut) = (leaves, true);
+                }
+            }
+            if is_cut {
+                fault.name = format!("{}-{}", fault.name, leaves.name());
+                fault.control = None;
+            }
+            has_cut |= is_cut;
+        }
+        if has_cut {
             return Ok(());
         }
         let allowed = "nothing that is asked for cuts anybody's power";

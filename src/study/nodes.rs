@@ -5,13 +5,6 @@ pub fn sites_of(sites: &[String], nodes: u32) -> Vec<String> {
     sites.iter().cycle().take(nodes as usize).cloned().collect()
 }
 
-/// How many nodes stand in the site that has most of them.
-pub fn most_in_one_site(sites: &[String], nodes: u32) -> usize {
-    let stand = sites_of(sites, nodes);
-    let in_site = |site| stand.iter().filter(|other| *other == site).count();
-    stand.iter().map(in_site).max().unwrap_or(0)
-}
-
 /// A name for each node, given its site: the site's own for the first that stands there, then with
 /// a number (`a`, `b`, `c`, `a2`, `b2`, `c2`). No name is given twice, nor is any site's name given
 /// to a node that stands elsewhere.

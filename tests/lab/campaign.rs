@@ -1,4 +1,4 @@
-//! Faults as schedules, injected under real clients: what is in the record of each trial.
+//! Faults injected under real clients: what is in the record of each trial.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -209,7 +209,7 @@ fn lab_mistakes_an_ordinary_user_is_told_so() {
         for arguments in [
             &["up", "single"][..],
             &["compare"],
-            &["power-cut"],
+            &["break"],
             &["down"],
             &["sql", "a", "SELECT 1"],
         ] {

@@ -16,12 +16,11 @@ pub fn seen(worth: &[ModeWorth], counted: &Counted) -> Outcome {
     let sum = |of: &[&ModeWorth]| of.iter().filter_map(|of| count(what, of)).sum::<usize>();
     let all = none.iter().chain(&some);
     // Of what was not read nobody knows whether it is lost, nor of data that a server refused.
-    let open = |of: &&ModeWorth| {
-        let worth = &of.worth;
-        worth.trials - worth.trials_conclusive + worth.refusals.len()
-    };
+    let open = |of: &&ModeWorth| of.worth.trials - of.worth.trials_conclusive;
     let unread: usize = all.clone().map(open).sum();
+    let has_refused = all.clone().any(|of| !of.worth.refusals.is_empty());
     let verdict = match (none.len(), some.len()) {
+        _ if has_refused => Verdict::Undecided,
         _ if sum(&none) > 0 => Verdict::Contradicted,
         _ if none.iter().map(open).sum::<usize>() > 0 => Verdict::Undecided,
         (1.., 1..) if sum(&some) > 0 => Verdict::Confirmed,
@@ -31,6 +30,7 @@ pub fn seen(worth: &[ModeWorth], counted: &Counted) -> Outcome {
     let mut notes = vec![format!("{}: {}", name(what), ends.join(", "))];
     if verdict == Verdict::Undecided {
         notes.push(match unread {
+            _ if has_refused => "open: a server refused its data".to_owned(),
             0 => "open: not to have seen it shows nothing, more trials might".to_owned(),
             _ => format!("open: {unread} trials tell nothing of it"),
         });

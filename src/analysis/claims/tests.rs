@@ -127,12 +127,15 @@ fn what_can_happen_is_shown_by_having_seen_it_where_it_may_and_nowhere_else() {
     let seen = |worth: &[ModeWorth]| counts::seen(worth, &counted).verdict;
     let [clean, hurt] = [0, 3].map(|many| lost("never", many, false));
     let [none, some] = [0, 7].map(|many| lost("may", many, false));
-    let unread = lost("never", 0, true);
+    let refused = lost("may", 100, true);
+    let mut unread = clean.clone();
+    unread.worth.trials_conclusive = 1;
     for (worth, verdict) in [
         (vec![clean.clone(), some.clone()], Confirmed),
         (vec![hurt, some.clone()], Contradicted),
         (vec![clean.clone(), none], Undecided),
         (vec![unread, some.clone()], Undecided),
+        (vec![clean.clone(), refused], Undecided),
         (vec![clean], Undecided),
         (vec![some], Undecided),
         (vec![], Undecided),

@@ -27,9 +27,9 @@ pub struct CampaignWorth {
     pub trials_sound: usize,
     /// Of these, with nothing in doubt: a fault that did not bite has shown nothing.
     pub trials_conclusive: usize,
-    /// Of these, with something lost.
+    /// Of the sound ones, with something lost.
     pub trials_with_loss: usize,
-    /// Of these, of a server whose binary log was held against its tables.
+    /// Of the sound ones, those of a server whose binary log was held against its tables.
     pub trials_logged: usize,
     /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
     /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials that are

@@ -65,7 +65,7 @@ fn forbidden_rows(counts: &Counts, promise: &Promise) -> usize {
         true => counts.skipped,
         false => 0,
     };
-    let apart = match promise.covers_log() {
+    let apart = match promise.covers_log {
         true => counts.apart(),
         false => 0,
     };
@@ -102,15 +102,18 @@ fn doubts(fault: &Fault, trial: &Trial, promise: &Promise) -> Vec<Doubt> {
         wrong.then_some(Doubt::WrongChoice),
         is_alone_unknown.then_some(Doubt::AloneUnknown),
         none.then_some(Doubt::NothingAcknowledged),
-        (trial.logged.as_ref())
-            .and_then(|it| it.unread.clone())
-            .map(Doubt::LogUnread),
+        log_unread(trial).filter(|_| promise.covers_log),
     ];
     (single.into_iter().flatten())
         .chain(of_nodes(trial))
         .chain(of_steps(fault, trial))
         .chain(unseen.map(Doubt::NotSeen))
         .collect()
+}
+
+fn log_unread(trial: &Trial) -> Option<Doubt> {
+    let logged = trial.logged.as_ref()?;
+    logged.unread.clone().map(Doubt::LogUnread)
 }
 
 fn of_nodes(trial: &Trial) -> impl Iterator<Item = Doubt> {

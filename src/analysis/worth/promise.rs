@@ -29,7 +29,7 @@ use super::promised::{Exempt, Promise, PromiseTerms, Reason};
 use crate::record::history::Answer;
 use crate::record::trials::Trial;
 use crate::study::Mode;
-use crate::study::faults::{Deed, Fault, Writing};
+use crate::study::faults::{Deed, Fault, Step, Writing};
 use crate::study::mode::Family;
 
 /// What becomes of the commits that a node acknowledged after so many steps.
@@ -50,6 +50,8 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
     let covers_balances = fault.writing != Writing::ReadFirst;
     let is_anew = |deed: Deed| matches!(deed, Deed::Restart(_)) || begins_anew(deed);
     let covers_replicas = !walk.steps.iter().any(|step| is_anew(step.deed));
+    let is_full = |step: &Step| matches!(step.deed, Deed::FillDisk(..));
+    let has_been_full = fault.steps.iter().any(is_full);
     let first_era = all.first().map(|told| told.era);
     let mut at_first = all.iter().filter(|told| Some(told.era) == first_era);
     let lost = at_first.find_map(|told| told.fate.lost());
@@ -75,6 +77,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         is_whole,
         covers_balances,
         covers_replicas,
+        covers_log: until_us.is_none() && !has_been_full,
         hangs_on_alone: kept.iter().any(|kept| kept.hangs_on_alone),
     }
 }

@@ -144,6 +144,10 @@ pub struct Promise {
     pub covers_balances: bool,
     /// No server came back, and none took over: then a replica has what it says it has.
     pub covers_replicas: bool,
+    /// Tables and binary log of the only server agree: where all that it acknowledged is promised,
+    /// it has flushed both as it had to ("Binary Logging Options" in the MySQL Reference Manual).
+    /// One whose disk was full may have gone on without its log (`binlog_error_action`).
+    pub covers_log: bool,
     /// It hangs on whether a source or a head went on alone, and when.
     pub hangs_on_alone: bool,
 }
@@ -158,13 +162,6 @@ pub struct Exempt {
 }
 
 impl Promise {
-    /// Whether tables and binary log of the only server have to agree: where all that it
-    /// acknowledged is promised, it has flushed both as it had to ("Binary Logging Options" in the
-    /// MySQL Reference Manual).
-    pub fn covers_log(&self) -> bool {
-        self.is_given && self.until_us.is_none()
-    }
-
     /// None, for that reason.
     pub fn none(reason: Reason) -> Promise {
         Promise {
@@ -177,6 +174,7 @@ impl Promise {
             unheeded: vec![],
             is_whole: true,
             covers_balances: true,
+            covers_log: false,
             covers_replicas: true,
             hangs_on_alone: false,
         }

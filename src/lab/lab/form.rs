@@ -143,18 +143,6 @@ impl Lab {
         (overridden(&users, &lab), all)
     }
 
-    /// Ends all servers and forms the lab anew, from data directories like the first.
-    ///
-    /// # Errors
-    /// A breakdown if an old one cannot be removed, or a server does not come up.
-    pub fn form_anew(&mut self, cache: &Cache) -> Result<()> {
-        for i in self.servers() {
-            self.empty_and_fill(i, cache)?;
-        }
-        self.entered = None;
-        mode::form(self)
-    }
-
     /// Starts all servers, none of which runs, on what their disks hold, which was all alike when
     /// they were stopped, and joins them as they were joined first.
     ///
@@ -175,12 +163,6 @@ impl Lab {
     /// Waits until replica `i` has applied all that the writer has committed; false if not in time.
     pub fn catch_up(&mut self, i: usize, limit: Duration) -> Result<bool> {
         mode::catch_up(self, i, limit)
-    }
-
-    /// Waits until replica `i` has applied all that it has received from a source that may be gone;
-    /// false if not in time.
-    pub fn apply_received(&mut self, i: usize, limit: Duration) -> Result<bool> {
-        mode::apply_received(self, i, limit)
     }
 
     /// Has these replicas of a source, by index, apply nothing from now on; they go on receiving.

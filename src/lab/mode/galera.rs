@@ -101,34 +101,6 @@ pub fn join(lab: &mut Lab, joining: &[usize]) -> Result<()> {
         .try_for_each(|node| wait_synced(node, all))
 }
 
-/// Waits until these nodes are the whole cluster, and hold all that it had ordered by then.
-///
-/// # Errors
-/// A breakdown with the last log lines of a node that does not go on.
-pub fn go_on_as(lab: &mut Lab, left: &[usize]) -> Result<()> {
-    for &i in left {
-        wait_synced(&mut lab.nodes[i], left.len())?;
-    }
-    left.iter().try_for_each(|&i| apply_all(&mut lab.nodes[i]))
-}
-
-/// A read that waits for its place in the cluster's order stands behind all that is there by then.
-fn apply_all(node: &mut Node) -> Result<()> {
-    node.run("SET SESSION wsrep_sync_wait = 1")?;
-    node.value("SELECT 1")?;
-    node.run("SET SESSION wsrep_sync_wait = 0")
-}
-
-/// Begins the cluster anew, after the end of all servers, with the node whose disk kept most, as an
-/// operator does. The others are to [`join`] it.
-///
-/// # Errors
-/// A breakdown with the last log lines if no server recovers, or this one does not come up.
-pub fn begin_anew(lab: &mut Lab) -> Result<()> {
-    let (first, position) = most_advanced(lab)?;
-    begin_at(lab, first, &position)
-}
-
 fn begin_at(lab: &mut Lab, first: usize, position: &Position) -> Result<()> {
     allow_bootstrap(&lab.nodes[first])?;
     let from = format!("--wsrep-start-position={}", position.text);
@@ -234,23 +206,6 @@ struct Position {
     seqno: i64,
     /// As the server says it.
     text: String,
-}
-
-/// The first of those that came farthest. A server that cannot recover is passed over while
-/// another can.
-fn most_advanced(lab: &Lab) -> Result<(usize, Position)> {
-    let mut most: Option<(usize, Position)> = None;
-    let mut refused = breakdown("begin a cluster anew", "it has no nodes");
-    for i in 0..lab.nodes.len() {
-        let is_farther = |to: &Position| most.as_ref().is_none_or(|(_, had)| had.seqno < to.seqno);
-        match recovered(lab, i) {
-            Ok(position) if is_farther(&position) => most = Some((i, position)),
-            Ok(_) => {}
-            Err(error @ Error::Breakdown(_)) => refused = error,
-            Err(error) => return Err(error),
-        }
-    }
-    most.ok_or(refused)
 }
 
 /// What node `i`'s disk kept.

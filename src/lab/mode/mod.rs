@@ -168,11 +168,6 @@ pub(super) fn catch_up(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool>
     }
 }
 
-/// Waits until replica `i` has applied all that it has received from a source that may be gone.
-pub(super) fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
-    replication::apply_received(lab, i, limit)
-}
-
 /// Has these replicas of a source apply nothing from now on; they go on receiving.
 pub(super) fn hold_appliers(lab: &mut Lab, replicas: Range<usize>) -> Result<()> {
     replication::hold_appliers(lab, replicas)

@@ -241,23 +241,6 @@ pub fn follow(lab: &mut Lab, i: usize, other: usize, limit: Duration) -> Result<
     wait_applied(lab, i, &gtids, limit)
 }
 
-/// Waits on replica `i` for all that it has received; its source may be gone.
-pub fn apply_received(lab: &mut Lab, i: usize, limit: Duration) -> Result<bool> {
-    let dialect = lab.program.dialect().clone();
-    let mut gtids = received(&mut lab.nodes[i], &dialect)?;
-    loop {
-        if !wait_applied(lab, i, &gtids, limit)? {
-            return Ok(false);
-        }
-        // What was in the socket still may have come in meanwhile.
-        let now = received(&mut lab.nodes[i], &dialect)?;
-        if now == gtids {
-            return Ok(true);
-        }
-        gtids = now;
-    }
-}
-
 /// Waits on node `i` for all of these, as a server says them.
 pub fn wait_applied(lab: &mut Lab, i: usize, gtids: &str, limit: Duration) -> Result<bool> {
     let dialect = lab.program.dialect().clone();

@@ -30,7 +30,7 @@ pub fn older_trials(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(count)
 }
 
-/// A trial of a fault that is a schedule, as it is kept.
+/// A trial, as it is kept.
 pub struct KeptTrial {
     mode: usize,
     body: String,

@@ -16,7 +16,7 @@ enum Means {
     /// Bad where no server came back, and none took over.
     BadIfNoneAnew,
     /// Bad of a server whose settings promise all that it acknowledged.
-    BadIfFlushed,
+    BadIfPromised,
     /// It says more of what is lost.
     OfLost,
     Innocent(&'static str),
@@ -58,12 +58,12 @@ const COUNTS: [(&str, Count, Means); 14] = [
     (
         "in its tables, and not in its binary log",
         |all| all.only_in_tables,
-        Means::BadIfFlushed,
+        Means::BadIfPromised,
     ),
     (
         "in its binary log, and not in its tables",
         |all| all.only_in_log,
-        Means::BadIfFlushed,
+        Means::BadIfPromised,
     ),
     (
         "lost before others that are there",
@@ -252,7 +252,8 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
     let promises = || worth.each.iter().map(|judged| &judged.promise);
     let is_whole = promises().all(|promise| promise.is_whole);
     let is_locked = promises().all(|promise| promise.covers_balances);
-    let covers_log = promises().all(Promise::covers_log);
+    let logs_agree = promises().all(|promise| promise.covers_log);
+    let some_agree = promises().any(|promise| promise.covers_log);
     let is_none_anew = promises().all(|promise| promise.covers_replicas);
     let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
         let number = of(&worth.counts);
@@ -267,8 +268,9 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
             Means::BadIfWhole | Means::BadIfLocked => {
                 "a node came back without what it had told others".to_owned()
             }
-            Means::BadIfFlushed if covers_log => "BAD".to_owned(),
-            Means::BadIfFlushed => "its logs are not flushed together".to_owned(),
+            Means::BadIfPromised if logs_agree => "BAD".to_owned(),
+            Means::BadIfPromised if some_agree => "BAD where all was promised".to_owned(),
+            Means::BadIfPromised => "not promised to agree".to_owned(),
             Means::OfLost => "counted as lost".to_owned(),
             Means::Innocent(why) => format!("innocent, {why}"),
         };

@@ -9,8 +9,8 @@ use crate::lab::Lab;
 use crate::lab::mode::component::Component;
 use crate::lab::mode::members::{State, View};
 use crate::lab::mode::{faults, regroup};
-use crate::lab::node::pause;
-use crate::lab::servers::datadir::DATABASE;
+use crate::lab::node::{Node, pause};
+use crate::lab::servers::datadir::{DATABASE, USER};
 use crate::lab::sql;
 use crate::load::ledgers::{select_balances, select_transfers};
 use crate::observe::binary_log;
@@ -25,6 +25,9 @@ const WHOLE_LIMIT: Duration = Duration::from_secs(30);
 /// How long a replica may take to come level with the writer: one that does not is not held
 /// against it.
 const REPLICA_LIMIT: Duration = Duration::from_secs(5);
+/// How long a client's session may take to end after its client: the binary log of a server where
+/// one is still at work is not held against its tables.
+const SESSIONS_LIMIT: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(20);
 /// Whether rows stand in a server's binary log as they can be read.
 const HAS_ROWS_LOGGED: &str = "SELECT @@GLOBAL.log_bin = 1 AND @@GLOBAL.binlog_format = 'ROW'";
@@ -71,16 +74,32 @@ fn at_one_moment(
     after
 }
 
-/// What the binary log of the only server holds.
+/// What the binary log of the only server holds. `None` without one of rows, and while a client's
+/// session is at work: a COMMIT that nobody waits for any more may stand in the log alone.
 fn logged(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<Option<Delivered>> {
     let (&[i], true) = (serving, stage.subject.spec.mode.has_one_server()) else {
         return Ok(None);
     };
     let node = &mut stage.lab().nodes[i];
-    if node.value(HAS_ROWS_LOGGED)?.as_deref() != Some("1") {
+    if node.value(HAS_ROWS_LOGGED)?.as_deref() != Some("1") || !clients_have_gone(node)? {
         return Ok(None);
     }
     binary_log::logged(byte(i), &node.data(), TRANSFERS).map(Some)
+}
+
+/// Waits a while for it. Not by a table of sessions, which a server may write to its disk.
+fn clients_have_gone(node: &mut Node) -> Result<bool> {
+    let begun = Instant::now();
+    loop {
+        let sessions = node.rows("SHOW PROCESSLIST")?;
+        if !sessions.iter().any(|session| said(session, "User") == USER) {
+            return Ok(true);
+        }
+        if begun.elapsed() > SESSIONS_LIMIT {
+            return Ok(false);
+        }
+        pause(STEP)?;
+    }
 }
 
 /// The nodes whose state is the database's: nobody, where nobody takes writes.

@@ -10,7 +10,8 @@ use super::subject::Subject;
 use crate::error::{Breakdown, Error, Result, breakdown};
 use crate::lab::node::Node;
 use crate::lab::recovery;
-use crate::record::trials::{Done, Trial};
+use crate::record::history::Token;
+use crate::record::trials::{Delivered, Done, Trial};
 use crate::run::target::unix_ms;
 use crate::study::faults::{Deed, Fault, Step};
 
@@ -45,8 +46,24 @@ pub fn run(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Trial>
         },
         told => told?,
     }
-    subject.is_running_on = is_running_on && trial.undecided.is_none();
+    subject.is_running_on = is_running_on && is_left_sound(&trial);
     Ok(trial)
+}
+
+/// Whether the only server was read, and found sound: what is wrong with it befalls no other trial.
+fn is_left_sound(trial: &Trial) -> bool {
+    let [held] = &trial.serving[..] else {
+        return false;
+    };
+    let is_read = trial.undecided.is_none() && held.unread.is_none();
+    let logged = |logged: &Delivered| {
+        let mut held: Vec<Token> = held.rows.iter().map(|row| row.token).collect();
+        let mut logged = logged.tokens.clone();
+        held.sort_unstable();
+        logged.sort_unstable();
+        held == logged
+    };
+    is_read && held.tables_ok == Some(true) && trial.logged.as_ref().is_none_or(logged)
 }
 
 /// Has clients work until all steps are done, and a while longer.
@@ -66,7 +83,7 @@ fn play(
             trial.undecided = Some(never(at, step));
             return Ok(());
         }
-        wait_for_reach(stage, &fault.reach, at)?;
+        wait_for_reach(stage, (&fault.reach, step.when), at)?;
         let (done, armed) = carry_out(stage, at, step.deed)?;
         trial.steps.push(done);
         mark = armed;
@@ -173,7 +190,52 @@ impl Harmed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::history::{Held, Row};
     use crate::study::faults::{Target, When};
+
+    #[test]
+    fn a_server_goes_on_to_the_next_trial_only_if_it_was_read_and_is_sound() {
+        let row = |token| Row {
+            token,
+            from: 0,
+            to: 1,
+            amount: 5,
+        };
+        let log = |tokens: &[Token]| {
+            Some(Delivered {
+                tokens: tokens.to_vec(),
+                ..Delivered::default()
+            })
+        };
+        let sound = Trial {
+            serving: vec![Held {
+                rows: vec![row(7), row(3)],
+                tables_ok: Some(true),
+                ..Held::default()
+            }],
+            logged: log(&[3, 7]),
+            ..Trial::default()
+        };
+        assert!(is_left_sound(&sound));
+        let harms: [fn(&mut Trial); 6] = [
+            |trial| trial.undecided = Some("an event never came".to_owned()),
+            |trial| trial.serving.clear(),
+            |trial| trial.serving[0].unread = Some("no connection".to_owned()),
+            |trial| trial.serving[0].tables_ok = Some(false),
+            |trial| trial.serving[0].tables_ok = None,
+            |trial| trial.logged.as_mut().expect("a log").tokens.truncate(1),
+        ];
+        for harm in harms {
+            let mut trial = sound.clone();
+            harm(&mut trial);
+            assert!(!is_left_sound(&trial), "{trial:?}");
+        }
+        let unlogged = Trial {
+            logged: None,
+            ..sound
+        };
+        assert!(is_left_sound(&unlogged), "it has no binary log");
+    }
 
     #[test]
     fn an_event_that_never_came_is_told_with_its_limit() {

@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(dark.from, ["n.b", "client.a"]);
     }
 
-    /// A client was told "done" by a machine that had been dead for a second, when links were healed.
+    /// A client was told "done" by a machine that was dead for a second, when links were healed.
     #[test]
     fn who_has_no_power_says_nothing_after_links_are_healed() {
         let mut wires = Wires::default();

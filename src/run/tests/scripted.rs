@@ -16,7 +16,7 @@ use crate::run::window::{Accounts, NodeStatus, Reading};
 use crate::study::fault::Durability;
 use crate::study::faults;
 
-/// Trials of one fault, which each mode with power cuts has, and each that is in an injection.
+/// Trials of the fault in each mode that is in an injection.
 pub const TRIALS: u32 = 2;
 
 /// What is to go wrong at a step, counted from 0.

@@ -334,8 +334,19 @@ fn power_cuts_leave_what_was_asked_and_controls_lose_all() {
             _ => None,
         })
     };
-    assert_eq!(left("power-cut"), Some(Leaves::Torn(512)));
+    assert_eq!(left("power-cut-torn-512"), Some(Leaves::Torn(512)));
     assert_eq!(left("link-cut"), Some(Leaves::Nothing), "a control");
+    // A control that was asked for otherwise is none, and runs beside as it is.
+    let mut loose = asked(&["loose-power-cut"]);
+    loose.leaves = Some(Leaves::Everything);
+    let loose = self::study(&loose);
+    let control = |name: &str| {
+        let mut all = loose.injections.iter();
+        let it = all.find(|it| it.fault.name == name).expect(name);
+        it.fault.control
+    };
+    assert_eq!(control("loose-power-cut-keep-all"), None);
+    assert_eq!(control("loose-power-cut"), Some(Control::Loses(0.8)));
     let mut without = asked(&["writer-killed"]);
     without.leaves = breaking.leaves;
     let said = said(&without);

@@ -4,7 +4,8 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::analysis::worth::promised::Reason;
 use crate::analysis::worth::tests::made::{Made, Setting, add, held, remove, shift, transfer};
-use crate::study::faults::Reach;
+use crate::analysis::worth::tests::planted::Planted;
+use crate::study::faults::{Deed, Reach, Target};
 
 fn legal(setting: Setting) -> Made {
     Made::legal(setting, &mut ChaCha8Rng::seed_from_u64(3))
@@ -243,4 +244,27 @@ fn a_judgement_is_written_with_its_counts_beside_its_verdict() {
     assert_eq!(text["recovered"], 1);
     assert_eq!(text["promise"]["reason"], "received-elsewhere");
     assert_eq!(text["service"]["is_back"], true);
+}
+
+/// A disk that was full may have made a server go on without its log; and where nothing is flushed
+/// nothing is promised of it.
+#[test]
+fn logs_that_disagree_break_a_promise_only_where_they_were_to_agree() {
+    let mut made = legal(Setting::Killed);
+    Planted::LogHasLess.plant(&mut made);
+    assert_eq!(made.judged().verdict, Verdict::Broken);
+    let full = Deed::FillDisk(Target::Writer, 6_000_000);
+    let mut after_full = made.clone();
+    after_full.fault.steps[0].deed = full;
+    let promise = after_full.judged().promise;
+    assert!(promise.is_given && !promise.covers_log);
+    made.terms.durability.flush_log = 0;
+    let loose = made.judged();
+    assert_eq!(loose.counts.only_in_tables, 1);
+    assert_eq!(loose.verdict, Verdict::NoneLostNoPromise);
+    // Nor is anything in doubt by a log that could not be read.
+    let mut unread = legal(Setting::Killed);
+    Planted::LogUnread.plant(&mut unread);
+    unread.terms.durability.flush_log = 0;
+    assert_eq!(unread.judged().doubts, []);
 }

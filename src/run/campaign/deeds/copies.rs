@@ -113,6 +113,8 @@ fn lead(stage: &mut Stage<'_, '_>, survivors: &[usize]) -> Result<usize> {
     }
     let chosen = survivors[takeover.chosen];
     stage.state.has_lost_head = false;
+    // Clients hear nothing of a machine that has lost its power, until a server runs there again.
+    stage.power_on(&[chosen])?;
     stage.set_writer(chosen);
     Ok(chosen)
 }

@@ -57,7 +57,7 @@ pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     }
     Ok(Seen {
         nodes: vec![],
-        bite: Some(answered == ways.len()),
+        bite: (!ways.is_empty()).then_some(answered == ways.len()),
         said: format!("{answered} of {} echoes answered", ways.len()),
     })
 }

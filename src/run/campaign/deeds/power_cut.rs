@@ -47,7 +47,7 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
 pub fn destroy(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     fall_silent(stage, &nodes, target == Target::Site)?;
-    forget_connections(stage, &nodes)?;
+    let forgotten = forget_connections(stage, &nodes)?;
     let ended = end(stage, &nodes);
     let lab = stage.subject.lab_seen();
     let mut is_gone = ended.are_gone();
@@ -59,7 +59,11 @@ pub fn destroy(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let disks = &mut stage.state.disks;
     disks.gone.extend(&nodes);
     disks.uncut.retain(|i, _| !nodes.contains(i));
-    let said = format!("{}; {} disks are gone", ended.said(), nodes.len());
+    let said = format!(
+        "{}{forgotten}; {} disks are gone",
+        ended.said(),
+        nodes.len()
+    );
     Ok(Seen {
         nodes,
         bite: Some(is_gone),
