@@ -116,7 +116,7 @@ impl Breaking {
         Ok(chosen)
     }
 
-    /// Modes with the variables that were asked for. None is a control any more: those run beside.
+    /// Modes with the variables that were asked for; none is a control any more: those run beside.
     fn set(&self, chosen: &mut [Chosen]) {
         for it in chosen.iter_mut().filter(|_| !self.variables.is_empty()) {
             it.spec.variables.extend(self.variables.clone());

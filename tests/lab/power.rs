@@ -106,29 +106,26 @@ fn is_lost_without_promise(one: &Value) {
 
 const LOOSE: &str = "variables = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0 }";
 
+/// A mode of a study, with keys of its own.
+fn mode(label: &str, (server, name): (&str, &str), keys: &str) -> String {
+    format!("[[mode]]\nlabel = \"{label}\"\nserver = \"{server}\"\nmode = \"{name}\"\n{keys}\n")
+}
+
+fn fault(name: &str, trials: u32, keys: &str) -> String {
+    format!("[[fault]]\nname = \"{name}\"\ntrials = {trials}\n{keys}\n")
+}
+
 fn commits_left(server: &str) {
     on_ground(&format!("{server}: power cuts and SIGKILLs"), |ground| {
         let trials = cuts(CUTS);
-        let modes = format!(
-            r#"
-[[mode]]
-label = "strict"
-server = "{server}"
-mode = "single"
-[[mode]]
-label = "loose"
-server = "{server}"
-mode = "single"
-{LOOSE}
-[[fault]]
-name = "power-cut"
-trials = {trials}
-[[fault]]
-name = "killed"
-trials = {trials}
-"#
-        );
-        let broken = Broken::run(ground, &modes);
+        let single = |label, keys| mode(label, (server, "single"), keys);
+        let modes = [
+            single("strict", ""),
+            single("loose", LOOSE),
+            fault("power-cut", trials, ""),
+            fault("killed", trials, ""),
+        ];
+        let broken = Broken::run(ground, &modes.concat());
         let of = |label, fault| broken.of(label, fault, trials);
         for (label, fault) in [
             ("strict", "power-cut"),
@@ -157,13 +154,9 @@ fn lab_power_cuts_of_every_kind_leave_what_was_flushed() {
     on_ground("power cuts of every kind", |ground| {
         let trials = cuts(CUTS);
         let kinds = ["keep-all", "random", "torn-512", "torn-4k"];
-        let fault = |leaves: &&str| {
-            format!(
+        let of = |leaves: &&str| {
+            let keys = format!(
                 r#"
-[[fault]]
-name = "leaves-{leaves}"
-modes = "mysql single"
-trials = {trials}
 afterwards = "0.3s"
 step = [
     {{ after = "0.2s..1.5s", do = "power cut", to = "writer", leaves = "{leaves}",
@@ -171,11 +164,12 @@ step = [
     {{ do = "restart", to = "first writer" }},
 ]
 "#
-            )
+            );
+            fault(&format!("leaves-{leaves}"), trials, &keys)
         };
-        let faults: String = kinds.iter().map(fault).collect();
-        let mode = "[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n";
-        let broken = Broken::run(ground, &format!("{mode}{faults}"));
+        let faults: String = kinds.iter().map(of).collect();
+        let single = mode("mysql single", ("mysql", "single"), "");
+        let broken = Broken::run(ground, &format!("{single}{faults}"));
         for kind in kinds {
             is_kept(
                 broken.of("mysql single", &format!("leaves-{kind}"), trials),
@@ -315,18 +309,15 @@ fn lab_power_images_without_room_are_refused() {
 fn lab_power_site_lost_under_copies_takes_what_too_small_a_quorum_acknowledged() {
     on_ground("lost sites", |ground| {
         let trials = cuts(CUTS);
-        let mode = |label: &str, keys: &str| {
-            format!("[[mode]]\nlabel = \"{label}\"\nserver = \"mysql\"\n{keys}\n")
-        };
+        let quorum = |label, keys| mode(label, ("mysql", "quorum"), keys);
         let modes = [
-            mode("mirror", "mode = \"mirror\""),
-            mode("four of six", "mode = \"quorum\"\nwrite_quorum = 4"),
-            mode("two of six", "mode = \"quorum\"\nwrite_quorum = 2"),
+            mode("mirror", ("mysql", "mirror"), ""),
+            quorum("four of six", "write_quorum = 4"),
+            quorum("two of six", "write_quorum = 2"),
+            fault("site-lost", trials, ""),
+            fault("three-copies-lost", 1, "modes = \"four of six\""),
         ];
-        let fault = format!("[[fault]]\nname = \"site-lost\"\ntrials = {trials}\n");
-        let copies =
-            "[[fault]]\nname = \"three-copies-lost\"\nmodes = \"four of six\"\ntrials = 1\n";
-        let broken = Broken::run(ground, &format!("{}{fault}{copies}", modes.concat()));
+        let broken = Broken::run(ground, &modes.concat());
         // Three of six may not lead: one that came back does, and clients are served by it.
         let copies = broken.of("four of six", "three-copies-lost", 1);
         is_kept(copies, true);
@@ -344,13 +335,9 @@ fn lab_power_site_lost_under_copies_takes_what_too_small_a_quorum_acknowledged()
 fn lab_power_source_lost_under_semisync_takes_nothing_acknowledged_and_under_async_some() {
     on_ground("lost sources", |ground| {
         let trials = cuts(CUTS);
-        let modes = ["semisync", "async"].map(|mode| {
-            format!(
-                "[[mode]]\nlabel = \"{mode}\"\nserver = \"mysql\"\nmode = \"{mode}\"\n{LOOSE}\n"
-            )
-        });
-        let fault = format!("[[fault]]\nname = \"site-lost\"\ntrials = {trials}\n");
-        let broken = Broken::run(ground, &format!("{}{fault}", modes.concat()));
+        let of = |name| mode(name, ("mysql", name), LOOSE);
+        let lost = fault("site-lost", trials, "");
+        let broken = Broken::run(ground, &[of("semisync"), of("async"), lost].concat());
         is_kept(broken.of("semisync", "site-lost", trials), false);
         is_lost_without_promise(broken.of("async", "site-lost", trials));
     });
@@ -362,27 +349,14 @@ fn lab_power_source_lost_under_semisync_takes_nothing_acknowledged_and_under_asy
 fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush() {
     on_ground("lost nodes and clusters", |ground| {
         let trials = cuts(CLUSTER_CUTS);
-        let modes = format!(
-            r#"
-[[mode]]
-label = "strict"
-server = "mariadb"
-mode = "galera"
-[[mode]]
-label = "loose"
-server = "mariadb"
-mode = "galera"
-{LOOSE}
-[[fault]]
-name = "cluster-loses-power"
-trials = {trials}
-[[fault]]
-name = "member-dies"
-modes = "loose"
-trials = {trials}
-"#
-        );
-        let broken = Broken::run(ground, &modes);
+        let cluster = |label, keys| mode(label, ("mariadb", "galera"), keys);
+        let modes = [
+            cluster("strict", ""),
+            cluster("loose", LOOSE),
+            fault("cluster-loses-power", trials, ""),
+            fault("member-dies", trials, "modes = \"loose\""),
+        ];
+        let broken = Broken::run(ground, &modes.concat());
         is_kept(broken.of("loose", "member-dies", trials), false);
         is_kept(broken.of("strict", "cluster-loses-power", trials), false);
         is_lost_without_promise(broken.of("loose", "cluster-loses-power", trials));
@@ -393,17 +367,9 @@ trials = {trials}
 #[test]
 fn lab_power_compressed_binary_log_is_read() {
     on_ground("a compressed binary log", |ground| {
-        let modes = r#"
-[[mode]]
-label = "compressed"
-server = "mysql"
-mode = "single"
-variables = { binlog_transaction_compression = "ON" }
-[[fault]]
-name = "power-cut"
-trials = 4
-"#;
-        let broken = Broken::run(ground, modes);
+        let keys = "variables = { binlog_transaction_compression = \"ON\" }";
+        let single = mode("compressed", ("mysql", "single"), keys);
+        let broken = Broken::run(ground, &(single + &fault("power-cut", 4, "")));
         is_kept(broken.of("compressed", "power-cut", 4), true);
     });
 }
