@@ -143,8 +143,8 @@ impl Breaking {
         Err(Mistake::new(PLACE, "--window", &given, &allowed).into())
     }
 
-    /// Modes with the variables that were asked for. None is a control then: those run beside.
-    /// no control any more.
+    /// Disks keep what was asked of what was not flushed. Such a fault has a name of its own, and
+    /// is no control any more.
     fn set_leaves(&self, chosen: &mut [Chosen]) -> Result<()> {
         let Some(leaves) = self.leaves else {
             return Ok(());
