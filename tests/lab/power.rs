@@ -19,8 +19,8 @@ use crate::ground::{Ground, PATIENCE, on_ground, with_lab};
 
 /// How often each server is ended in each way, unless `ACKLAB_CUTS` says more.
 const CUTS: u32 = 3;
-/// A cluster, of which each trial takes long.
-const CLUSTER_CUTS: u32 = 2;
+/// A cluster that starts from nothing: most of a minute each.
+const CLUSTER_CUTS: u32 = 1;
 
 fn cuts(otherwise: u32) -> u32 {
     let asked = std::env::var("ACKLAB_CUTS").ok();
