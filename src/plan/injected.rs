@@ -52,11 +52,16 @@ fn of_mode(study: &Study, spec: &ModeSpec) -> Vec<Duration> {
 /// From what the trial before has left to what is read back.
 fn trial_time(fault: &Fault, spec: &ModeSpec) -> Duration {
     let steps = fault.steps.iter().map(|step| step_time(step, spec));
-    restoring(spec) + CLIENTS + steps.sum::<Duration>() + afterwards(fault)
+    restoring(spec) + CLIENTS + steps.sum::<Duration>() + afterwards(fault, spec)
 }
 
-fn afterwards(fault: &Fault) -> Duration {
-    let served = fault.served_for.map(|span| EXPELLING + span);
+/// Only members that agree must first expel who is gone.
+fn afterwards(fault: &Fault, spec: &ModeSpec) -> Duration {
+    let unserved = match spec.mode.family() {
+        Family::Group | Family::Galera => EXPELLING,
+        _ => Duration::ZERO,
+    };
+    let served = fault.served_for.map(|span| unserved + span);
     served.map_or(fault.afterwards, |span| span.min(fault.afterwards))
 }
 

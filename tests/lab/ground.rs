@@ -23,7 +23,7 @@ use crate::common::{lab_lock, program};
 /// Far longer than anything that is waited for takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any command here takes, the first fetch of a server included.
-const COMMAND_LIMIT: Duration = Duration::from_secs(300);
+const COMMAND_LIMIT: Duration = Duration::from_secs(600);
 /// Where the test's own files are: the machine-wide lock makes one place enough.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab");
 
