@@ -171,6 +171,25 @@ trials = 2
     }
 
     #[test]
+    fn only_members_that_agree_are_foreseen_to_expel_first() {
+        let second = Duration::from_secs(1);
+        let fault = Fault {
+            afterwards: 60 * second,
+            served_for: Some(2 * second),
+            ..Fault::default()
+        };
+        let time = |mode| {
+            let spec = ModeSpec {
+                mode,
+                ..ModeSpec::default()
+            };
+            afterwards(&fault, &spec)
+        };
+        assert_eq!(time(Mode::Async), 2 * second);
+        assert_eq!(time(Mode::Galera), EXPELLING + 2 * second);
+    }
+
+    #[test]
     fn what_waits_for_an_event_waits_no_longer_than_its_limit() {
         let spec = ModeSpec {
             mode: Mode::Async,

@@ -186,20 +186,30 @@ fn text_of(block: &Block) -> String {
 }
 
 /// Breaks at spaces so that no line is wider than [`WIDTH`], if words allow; later lines start with
-/// `indent`.
+/// `indent`. Lines that it has of its own, as of a server's log, stay lines.
 fn wrapped(line: &str, indent: &str) -> String {
     let mut text = String::new();
     let mut width = 0;
-    for word in glued(line) {
-        let letters = word.trim_end().chars().count();
-        if width + letters > WIDTH && width > indent.len() {
-            text.truncate(text.trim_end().len());
-            text.push('\n');
-            text.push_str(indent);
-            width = indent.len();
+    let begin_anew = |text: &mut String| {
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        text.push_str(indent);
+        indent.len()
+    };
+    for (number, part) in line.lines().enumerate() {
+        let mut part = part;
+        if number > 0 {
+            width = begin_anew(&mut text);
+            part = part.trim_start();
         }
-        text.push_str(&word);
-        width += word.chars().count();
+        for word in glued(part) {
+            let letters = word.trim_end().chars().count();
+            if width + letters > WIDTH && width > indent.len() {
+                width = begin_anew(&mut text);
+            }
+            text.push_str(&word);
+            width += word.chars().count();
+        }
     }
     text.truncate(text.trim_end().len());
     text + "\n"
@@ -267,6 +277,14 @@ mod tests {
         assert_eq!(text.split_whitespace().count(), 50);
         let long = "x".repeat(150);
         assert_eq!(wrapped(&long, "  "), format!("{long}\n"));
+    }
+
+    #[test]
+    fn lines_within_a_line_stay_lines() {
+        let told = format!("it ended:\n    first {}\n    second", "word ".repeat(25));
+        let text = wrapped(&told, "  ");
+        let starts: Vec<&str> = text.lines().map(|line| &line[..7]).collect();
+        assert_eq!(starts, ["it ende", "  first", "  word ", "  secon"]);
     }
 
     #[test]

@@ -137,6 +137,12 @@ fn share_of(cpu: u32) -> f64 {
     std::thread::spawn(burn).join().expect("a thread")
 }
 
+/// The most of three: others at work on this machine take from each.
+fn most_of(cpu: u32) -> f64 {
+    let shares = [(); 3].map(|()| share_of(cpu));
+    shares.into_iter().fold(0.0, f64::max)
+}
+
 /// Processes that hold CPUs.
 fn holders() -> usize {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
@@ -149,7 +155,7 @@ fn holders() -> usize {
 fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
     on_ground("cpus: held", |_| {
         let cpu = *affinity::allowed().expect("CPUs").last().expect("a CPU");
-        let full = share_of(cpu);
+        let full = most_of(cpu);
         let mut command = Command::new(program());
         command.arg("slow-cpus");
         let half = SlowCpu { cpu, speed: 0.5 };
@@ -167,7 +173,7 @@ fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
         // Others may be at work on this machine: they take from what is left, not from the holds.
         assert!((held.speed() - 0.5).abs() < 0.05, "{held:?}");
         assert!(left < 0.6 && left < 0.75 * full, "{left} of {full}");
-        let again = share_of(cpu);
+        let again = most_of(cpu);
         assert!(again > 1.3 * left, "{again} after {left}");
     });
 }

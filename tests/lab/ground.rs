@@ -22,7 +22,8 @@ use crate::common::{lab_lock, program};
 
 /// Far longer than anything that is waited for takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than any command here takes, the first fetch of a server included.
+/// Longer than any command here takes, the first fetch of a server included; for each power cut
+/// that is asked for.
 const COMMAND_LIMIT: Duration = Duration::from_secs(600);
 /// Where the test's own files are: the machine-wide lock makes one place enough.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab");
@@ -320,6 +321,12 @@ fn remove_folder() {
     }
 }
 
+/// How often a server is ended in each way: as a test says, or as often as `ACKLAB_CUTS` asks.
+pub fn cuts(otherwise: u32) -> u32 {
+    let asked = std::env::var("ACKLAB_CUTS").ok();
+    asked.map_or(otherwise, |asked| asked.parse().expect("a number"))
+}
+
 /// Runs a command until it has ended and nobody holds its output any more.
 pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -329,7 +336,7 @@ pub fn outcome(command: &mut Command, arguments: &[&str]) -> Outcome {
     let err = Told::by(child.stderr.take().expect("its errors"));
     let begin = Instant::now();
     while !(out.is_over() && err.is_over()) {
-        if begin.elapsed() >= COMMAND_LIMIT {
+        if begin.elapsed() >= COMMAND_LIMIT * cuts(1) {
             let (there, logs) = (all_processes(), last_lines_of_logs());
             let _ = kill(pid, Signal::SIGKILL);
             let (out, err) = (out.text(), err.text());

@@ -15,17 +15,12 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::disk::{devices, no_device_is_left_but};
-use crate::ground::{Ground, PATIENCE, on_ground, with_lab};
+use crate::ground::{Ground, PATIENCE, cuts, on_ground, with_lab};
 
 /// How often each server is ended in each way, unless `ACKLAB_CUTS` says more.
 const CUTS: u32 = 3;
-/// A loose cluster: once its nodes may all have flushed just before.
-const CLUSTER_CUTS: u32 = 2;
-
-fn cuts(otherwise: u32) -> u32 {
-    let asked = std::env::var("ACKLAB_CUTS").ok();
-    asked.map_or(otherwise, |asked| asked.parse().expect("a number"))
-}
+/// A cluster, of which each trial takes most of a minute.
+const CLUSTER_CUTS: u32 = 1;
 
 const ALONE: &str = r#"
 rounds = 1
@@ -71,13 +66,13 @@ impl Broken {
             count("trials"),
         );
         assert_eq!(count("trials"), u64::from(trials), "{one:#}");
-        assert!(count("acknowledged") > 20, "{one:#}");
+        assert!(count("acknowledged") >= 10, "{one:#}");
         assert_eq!(one["refusals"], json!([]), "{one:#}");
         one
     }
 }
 
-/// Nothing is lost, and the binary log of a server, where it is of one, says the same as its tables.
+/// Nothing is lost, and the binary log, where it is one server's, says the same as its tables.
 /// A SIGKILL may fall between two commits: that trial shows nothing, and leaves the others.
 fn is_kept(one: &Value, has_log: bool) {
     for what in [
@@ -104,7 +99,9 @@ fn is_lost_without_promise(one: &Value) {
     assert_eq!(one["verdict"], "lost-no-promise", "{one:#}");
 }
 
-const LOOSE: &str = "variables = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0 }";
+/// It flushes its redo log now and then all the same: seldom enough for no cut to come just after.
+const LOOSE: &str = "variables = { innodb_flush_log_at_trx_commit = 2, sync_binlog = 0, \
+                     innodb_flush_log_at_timeout = 30 }";
 
 /// A mode of a study, with keys of its own.
 fn mode(label: &str, (server, name): (&str, &str), keys: &str) -> String {
@@ -179,7 +176,7 @@ step = [
     });
 }
 
-/// What it had sent, and nobody had acknowledged, would be sent once more when its links work again.
+/// What it had sent, and nobody had acknowledged, would be sent again when its links work again.
 #[test]
 fn lab_power_connections_of_a_dead_machine_are_ended() {
     on_ground("connections are ended", |_| {
@@ -354,13 +351,12 @@ fn lab_power_galera_outlives_one_node_and_all_of_them_only_as_far_as_they_flush(
         let modes = [
             cluster("strict", ""),
             cluster("loose", LOOSE),
-            fault("cluster-loses-power", 1, "modes = \"strict\""),
-            fault("cluster-loses-power", trials, "modes = \"loose\""),
-            fault("member-dies", 1, "modes = \"loose\""),
+            fault("cluster-loses-power", trials, ""),
+            fault("member-dies", trials, "modes = \"loose\""),
         ];
         let broken = Broken::run(ground, &modes.concat());
-        is_kept(broken.of("loose", "member-dies", 1), false);
-        is_kept(broken.of("strict", "cluster-loses-power", 1), false);
+        is_kept(broken.of("loose", "member-dies", trials), false);
+        is_kept(broken.of("strict", "cluster-loses-power", trials), false);
         is_lost_without_promise(broken.of("loose", "cluster-loses-power", trials));
     });
 }

@@ -392,21 +392,21 @@ fn each_node_takes_its_part(ground: &Ground) {
 const DOWNGRADE: &str = r#"
 rounds = 1
 warmup = "0.2s"
-measure = "0.9s"
+measure = "1.2s"
 [[mode]]
 server = "mysql"
 mode = "semisync"
-timeout = "100ms"
+timeout = "250ms"
 [[sweep]]
 workload = "update_index"
-rtt = ["1ms", "300ms"]
+rtt = ["1ms", "600ms"]
 "#;
 
 #[test]
 fn lab_study_flags_semisync_that_went_on_without() {
     on_ground("study: downgrade", |ground| {
         let report = report_of(ground, DOWNGRADE, &[]);
-        for (rtt_us, is_downgraded) in [(1_000.0, false), (300_000.0, true)] {
+        for (rtt_us, is_downgraded) in [(1_000.0, false), (600_000.0, true)] {
             let cell = report.cell("at that distance", |cell| cell["rtt_us_asked"] == rtt_us);
             let found = flags(cell);
             assert_eq!(

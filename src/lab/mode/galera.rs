@@ -14,6 +14,8 @@ use crate::study::ModeSpec;
 
 /// Longer than the largest write set takes to be applied.
 const STANDS: Duration = Duration::from_secs(120);
+/// A node that comes back applies for as long as it gets on, but not for ever.
+const CATCHING_UP_LIMIT: Duration = Duration::from_secs(600);
 
 /// The provider, its addresses, and what Galera demands of InnoDB.
 pub fn settings(lab: &Lab, i: usize) -> Settings {
@@ -140,7 +142,7 @@ pub fn bootstrap(lab: &mut Lab, i: usize) -> Result<Option<String>> {
 /// others by itself.
 ///
 /// # Errors
-/// A breakdown with its last log lines if it is not Synced there in time.
+/// A breakdown with its last log lines if it is not Synced there in time, or stands still.
 pub fn rejoin(lab: &mut Lab, i: usize) -> Result<Option<String>> {
     if !lab.nodes[i].is_up() {
         lab.nodes[i].kill();
@@ -165,11 +167,23 @@ pub(super) fn begin_rejoin(lab: &mut Lab, i: usize) -> Result<()> {
     Ok(())
 }
 
+/// Clients go on beside it: with one applier it may get closer to the others by a few write sets a
+/// second only.
 fn wait_joined(node: &mut Node) -> Result<()> {
+    const WAITING: &str = "wait until it is Synced with others";
     node.wait_accepting()?;
-    node.wait_until("Synced with others", READY_LIMIT, |node| {
-        let component = heard(node, "wait until it is Synced with others")?;
-        Ok(component.is_some_and(|component| component.is_synced() && component.size > 1))
+    let mut standing = Standing::default();
+    node.wait_until("Synced with others", CATCHING_UP_LIMIT, |node| {
+        let Some(component) = heard(node, WAITING)? else {
+            return Ok(false);
+        };
+        if component.is_synced() && component.size > 1 {
+            return Ok(true);
+        }
+        match answered(node, WAITING, last_committed)? {
+            Some(last) => standing.see(node, last).map(|()| false),
+            None => Ok(false),
+        }
     })
 }
 
@@ -183,7 +197,15 @@ pub fn component(node: &mut Node) -> Result<Component> {
 
 /// The same; `None` of one that gets what it missed, and closes the connections that it has.
 fn heard(node: &mut Node, waiting: &str) -> Result<Option<Component>> {
-    match component(node) {
+    answered(node, waiting, component)
+}
+
+fn answered<T>(
+    node: &mut Node,
+    waiting: &str,
+    ask: impl FnOnce(&mut Node) -> Result<T>,
+) -> Result<Option<T>> {
+    match ask(node) {
         Err(Error::Breakdown(_)) => node.check_alive(waiting).map(|()| None),
         told => told.map(Some),
     }
@@ -288,6 +310,10 @@ impl Standing {
     /// A breakdown, with what the node says of itself, if it has stood still for [`STANDS`].
     pub fn look(&mut self, node: &mut Node) -> Result<()> {
         let last = last_committed(node)?;
+        self.see(node, last)
+    }
+
+    fn see(&mut self, node: &mut Node, last: u64) -> Result<()> {
         if !self.is_over(last, Instant::now()) {
             return Ok(());
         }

@@ -192,6 +192,29 @@ pub fn wait_for_reach(
     Ok(())
 }
 
+/// Has servers stand still while a commit is on its way: where one takes less time than a signal, it
+/// would be over before a server is killed. They stand still in the end even if there was none
+/// within the limit; that is the judge's to say.
+///
+/// # Errors
+/// Those of the view, and of what makes servers stand still, or go on.
+pub fn halt_in_flight<V: View>(
+    view: &mut V,
+    halt: impl Fn(&mut V) -> Result<()>,
+    go_on: impl Fn(&mut V) -> Result<()>,
+) -> Result<()> {
+    let begun_us = view.now_us();
+    loop {
+        halt(view)?;
+        let is_late = view.now_us().saturating_sub(begun_us) > us(REACH_LIMIT);
+        if view.in_flight() > 0 || is_late {
+            return Ok(());
+        }
+        go_on(view)?;
+        wait_until(view, REACH_LIMIT, |view| view.in_flight() > 0)?;
+    }
+}
+
 /// Waits after the last step for as long as a fault says, or until clients have been served for so
 /// long as it asks for.
 ///
@@ -300,6 +323,10 @@ mod tests {
         asked: u32,
         /// From 5 ms on; at least one.
         most_in_flight: u32,
+        /// Commits that are over when servers stand still, how often that was, and is now.
+        over: u32,
+        halts: u32,
+        is_still: bool,
         /// The trial cannot go on from then.
         ends_us: Option<u64>,
     }
@@ -326,7 +353,8 @@ mod tests {
         }
 
         fn in_flight(&self) -> u32 {
-            match self.now_us >= 5_000 {
+            let is_over = self.is_still && self.halts <= self.over;
+            match self.now_us >= 5_000 && !is_over {
                 true => self.most_in_flight.max(1),
                 false => 0,
             }
@@ -451,6 +479,36 @@ mod tests {
         assert_eq!(script.now_us, 5_000);
         let mut script = Script::default();
         assert!(!wait_until(&mut script, 3 * MS, is_busy).unwrap());
+    }
+
+    #[test]
+    fn servers_stand_still_until_a_commit_is_on_its_way() {
+        let halted = |over| {
+            let mut script = Script {
+                over,
+                ..Script::default()
+            };
+            let halt = |script: &mut Script| {
+                script.halts += 1;
+                script.is_still = true;
+                script.pass()
+            };
+            let go_on = |script: &mut Script| {
+                script.is_still = false;
+                Ok(())
+            };
+            halt_in_flight(&mut script, halt, go_on).unwrap();
+            (
+                script.halts,
+                script.is_still,
+                script.now_us > us(REACH_LIMIT),
+            )
+        };
+        // The first comes too early: none is sent before 5 ms.
+        assert_eq!(halted(0), (2, true, false));
+        assert_eq!(halted(3), (4, true, false));
+        let (_, is_still, is_late) = halted(u32::MAX);
+        assert!(is_still && is_late, "the judge will say so");
     }
 
     #[test]

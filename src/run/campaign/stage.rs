@@ -67,8 +67,9 @@ pub struct Disks {
 /// What was done in a trial, and is known of it.
 #[derive(Default)]
 pub struct State {
-    /// The number of the step under way.
+    /// The number of the step under way, and whether it is to befall a commit on its way.
     pub step: usize,
+    pub is_for_in_flight: bool,
     /// When its deed was done, all that is only looked at left out.
     pub armed: Option<Mark>,
     /// The node that takes writes by what was done, and since when; µs of the history's clock.

@@ -13,7 +13,7 @@ use crate::lab::recovery;
 use crate::record::history::Token;
 use crate::record::trials::{Delivered, Done, Trial};
 use crate::run::target::unix_ms;
-use crate::study::faults::{Deed, Fault, Step};
+use crate::study::faults::{Deed, Fault, Reach, Step};
 
 /// A first commit takes no longer.
 const FIRST_LIMIT: Duration = Duration::from_secs(60);
@@ -84,6 +84,7 @@ fn play(
             return Ok(());
         }
         wait_for_reach(stage, (&fault.reach, step.when), at)?;
+        stage.state.is_for_in_flight = fault.reach.contains(&Reach::InFlight(at));
         let (done, armed) = carry_out(stage, at, step.deed)?;
         trial.steps.push(done);
         mark = armed;

@@ -12,7 +12,7 @@ use crate::run::campaign::wires;
 use crate::study::faults::{Between, Way};
 
 /// An echo that takes so much longer than its distance is lost.
-const ECHO_LIMIT: Duration = Duration::from_millis(300);
+const ECHO_LIMIT: Duration = Duration::from_secs(3);
 
 /// Changes links between those that a step names.
 pub fn change(stage: &mut Stage<'_, '_>, between: Between, change: Change) -> Result<Seen> {

@@ -10,14 +10,17 @@ use super::copies;
 use crate::error::Result;
 use crate::lab::disk::Condition;
 use crate::lab::mode::{blocked, faults};
-use crate::lab::node::pause as rest;
+use crate::lab::node::{Node, pause as rest};
 use crate::lab::servers::datadir::DATABASE;
+use crate::run::campaign::schedule::halt_in_flight;
 use crate::run::campaign::stage::{Seen, Stage, passes_by};
 use crate::study::faults::{Leaves, Target};
 
 /// A signal is obeyed, appliers are seen to do nothing, or to go on, within so long.
 const LIMIT: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(2);
+/// What a server had answered before it stood still has arrived after so long.
+const SETTLES: Duration = Duration::from_millis(50);
 /// Appliers that execute nothing for so long, and have more, wait.
 const STILL: Duration = Duration::from_millis(100);
 
@@ -64,10 +67,23 @@ pub fn end(stage: &mut Stage<'_, '_>, nodes: &[usize]) -> Ended {
     }
 }
 
-/// SIGKILL.
+/// SIGKILL. Where it is to befall a commit on its way, servers stand still a moment before.
 pub fn kill(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     stage.look_alone()?;
+    if stage.state.is_for_in_flight {
+        let lab = stage.lab();
+        let running = nodes.iter().filter(|&&i| lab.nodes[i].is_up());
+        let running: Vec<usize> = running.copied().collect();
+        halt_in_flight(
+            stage,
+            |stage| {
+                stand_still(stage, &running)?;
+                rest(SETTLES)
+            },
+            |stage| signal_each(stage, &running, Node::resume),
+        )?;
+    }
     let ended = end(stage, &nodes);
     stage.arm();
     for &i in &nodes {
@@ -98,26 +114,37 @@ fn note_loss_of_power(stage: &mut Stage<'_, '_>, i: usize) -> Result<()> {
 pub fn pause(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     stage.look_alone()?;
-    for &i in &nodes {
-        stage.lab().nodes[i].pause()?;
-        stage.state.paused.insert(i);
-    }
-    stage.arm();
-    let begun = Instant::now();
-    let count = loop {
-        let lab = stage.subject.lab_seen();
-        let still = nodes.iter().filter(|&&i| lab.nodes[i].is_paused());
-        let still = still.count();
-        if still == nodes.len() || begun.elapsed() > LIMIT {
-            break still;
-        }
-        rest(STEP)?;
-    };
+    stage.state.paused.extend(&nodes);
+    let count = stand_still(stage, &nodes)?;
     Ok(Seen {
         bite: Some(count == nodes.len()),
         said: format!("{count} of {} servers stand still", nodes.len()),
         nodes,
     })
+}
+
+/// Has servers stand still: how many of them do.
+fn stand_still(stage: &mut Stage<'_, '_>, nodes: &[usize]) -> Result<usize> {
+    signal_each(stage, nodes, Node::pause)?;
+    stage.arm();
+    let begun = Instant::now();
+    loop {
+        let lab = stage.subject.lab_seen();
+        let still = nodes.iter().filter(|&&i| lab.nodes[i].is_paused());
+        let still = still.count();
+        if still == nodes.len() || begun.elapsed() > LIMIT {
+            return Ok(still);
+        }
+        rest(STEP)?;
+    }
+}
+
+fn signal_each(
+    stage: &mut Stage<'_, '_>,
+    nodes: &[usize],
+    send: fn(&Node) -> Result<()>,
+) -> Result<()> {
+    nodes.iter().try_for_each(|&i| send(&stage.lab().nodes[i]))
 }
 
 /// SIGCONT.
