@@ -192,8 +192,8 @@ pub fn wait_for_reach(
     Ok(())
 }
 
-/// Has servers stand still while a commit is on its way: where one takes less time than a signal, it
-/// would be over before a server is killed. They stand still in the end even if there was none
+/// Has servers stand still while a commit is on its way: where one takes less time than a signal,
+/// it would be over before a server is killed. They stand still in the end even if there was none
 /// within the limit; that is the judge's to say.
 ///
 /// # Errors
