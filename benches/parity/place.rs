@@ -125,7 +125,8 @@ fn all_cpus() -> f64 {
     lines.skip(1).count().max(1) as f64
 }
 
-fn used_us(who: UsageWho) -> f64 {
+/// CPU time so far; of children, of those that have ended.
+pub fn used_us(who: UsageWho) -> f64 {
     let micros = |time: TimeVal| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64;
     getrusage(who).map_or(0.0, |usage| {
         micros(usage.user_time()) + micros(usage.system_time())

@@ -9,9 +9,10 @@ use acklab::load::{self, Driver, Job, Snapshot};
 use acklab::record::histogram;
 use acklab::study::{SysbenchLoad, Workload};
 use mysql::prelude::Queryable;
+use nix::sys::resource::UsageWho;
 
 use crate::judge::{SysbenchRun, few_failed, sysbench_run};
-use crate::place::{DATABASE, Place, USER};
+use crate::place::{DATABASE, Place, USER, used_us};
 
 /// sysbench's own defaults.
 const TABLES: u32 = 1;
@@ -40,9 +41,16 @@ pub struct Run {
     /// At an offered rate, from its first statement; sysbench does not tell it.
     pub service_us_p50: Option<f64>,
     pub errors: u64,
+    /// CPU time of the tool itself for each transaction, its start included.
+    pub own_cpu_us: f64,
 }
 
 impl Run {
+    /// Transactions for each second that the tool did not take for itself, of one connection.
+    pub fn per_s_of_others(&self) -> f64 {
+        1e6 / (1e6 / self.per_s - self.own_cpu_us)
+    }
+
     /// The run, if it may be compared.
     pub fn sound(self, tool: &str) -> Result<Run> {
         few_failed(tool, self.errors, self.transactions)?;
@@ -112,6 +120,21 @@ pub fn driver() -> Result<Driver> {
 /// acklab for so long, all connected.
 pub fn acklab(place: &Place, load: Load, span: Duration) -> Result<Run> {
     refill(place, load.load)?;
+    with_own_cpu(|| drive(place, load, span))
+}
+
+/// Runs a tool, and counts the CPU time that it took: it must have ended by then.
+fn with_own_cpu(tool: impl FnOnce() -> Result<Run>) -> Result<Run> {
+    let before_us = used_us(UsageWho::RUSAGE_CHILDREN);
+    let run = tool()?;
+    let own_us = used_us(UsageWho::RUSAGE_CHILDREN) - before_us;
+    Ok(Run {
+        own_cpu_us: own_us / run.transactions as f64,
+        ..run
+    })
+}
+
+fn drive(place: &Place, load: Load, span: Duration) -> Result<Run> {
     let mut job = job(place, &workload(load.load), load.connections);
     job.rate_per_s = load.rate_per_s.map(f64::from);
     let mut driver = driver()?;
@@ -136,6 +159,7 @@ fn run_of(window: &Snapshot) -> Result<Run> {
         latency_us_p50: median(&window.latency_us)?,
         service_us_p50: service.transpose()?,
         errors: window.errors.total(),
+        own_cpu_us: 0.0,
     })
 }
 
@@ -165,13 +189,16 @@ pub fn sysbench(place: &Place, load: Load, span: Duration) -> Result<Run> {
         format!("--time={}", span.as_secs()),
     ];
     options.extend(load.rate_per_s.map(|rate| format!("--rate={rate}")));
-    let run = run_sysbench(place, load.load, &options)?;
-    Ok(Run {
-        transactions: run.transactions,
-        per_s: run.per_s,
-        latency_us_p50: run.latency_us_p50,
-        service_us_p50: None,
-        errors: run.errors,
+    with_own_cpu(|| {
+        let run = run_sysbench(place, load.load, &options)?;
+        Ok(Run {
+            transactions: run.transactions,
+            per_s: run.per_s,
+            latency_us_p50: run.latency_us_p50,
+            service_us_p50: None,
+            errors: run.errors,
+            own_cpu_us: 0.0,
+        })
     })
 }
 

@@ -195,11 +195,12 @@ pub fn component(node: &mut Node) -> Result<Component> {
     Ok(Component::read(&node.pairs(ASK)?))
 }
 
-/// The same; `None` of one that gets what it missed, and closes the connections that it has.
+/// The same; `None` of one that does not answer, and lives.
 fn heard(node: &mut Node, waiting: &str) -> Result<Option<Component>> {
     answered(node, waiting, component)
 }
 
+/// What it answers; `None` of one that gets what it missed, and closes the connections that it has.
 fn answered<T>(
     node: &mut Node,
     waiting: &str,
@@ -313,6 +314,7 @@ impl Standing {
         self.see(node, last)
     }
 
+    /// The same of the last write set that it has committed.
     fn see(&mut self, node: &mut Node, last: u64) -> Result<()> {
         if !self.is_over(last, Instant::now()) {
             return Ok(());

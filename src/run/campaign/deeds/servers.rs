@@ -78,7 +78,8 @@ pub fn kill(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
         halt_in_flight(
             stage,
             |stage| {
-                stand_still(stage, &running)?;
+                signal_each(stage, &running, Node::pause)?;
+                wait_still(stage, &running)?;
                 rest(SETTLES)
             },
             |stage| signal_each(stage, &running, Node::resume),
@@ -115,7 +116,9 @@ pub fn pause(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     stage.look_alone()?;
     stage.state.paused.extend(&nodes);
-    let count = stand_still(stage, &nodes)?;
+    signal_each(stage, &nodes, Node::pause)?;
+    stage.arm();
+    let count = wait_still(stage, &nodes)?;
     Ok(Seen {
         bite: Some(count == nodes.len()),
         said: format!("{count} of {} servers stand still", nodes.len()),
@@ -123,10 +126,8 @@ pub fn pause(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     })
 }
 
-/// Has servers stand still: how many of them do.
-fn stand_still(stage: &mut Stage<'_, '_>, nodes: &[usize]) -> Result<usize> {
-    signal_each(stage, nodes, Node::pause)?;
-    stage.arm();
+/// Waits until servers that were told to stand still do so: how many of them do.
+fn wait_still(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<usize> {
     let begun = Instant::now();
     loop {
         let lab = stage.subject.lab_seen();
