@@ -5,7 +5,9 @@
 #[allow(dead_code)]
 mod judge;
 
-use judge::{Ratios, chi_square, few_failed, mysqlslap_seconds, shape, sysbench_run};
+use judge::{
+    Compared, Figure, Ratios, chi_square, few_failed, mysqlslap_seconds, shape, sysbench_run,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -17,6 +19,18 @@ fn the_median_ratio_decides() {
     assert!(!Ratios::of(vec![1.5, 1.11, 1.0]).is_within(0.1));
     assert!(!Ratios::of(vec![0.5, 0.89, 1.0]).is_within(0.1));
     assert_eq!(Ratios::of(vec![1.0, 2.0]).median(), 1.5);
+}
+
+#[test]
+fn what_a_tool_takes_for_itself_is_no_difference() {
+    let figure = Figure::per_s(400.0, 500.0);
+    assert_eq!((figure.told, figure.without_own_cpu), (400.0, Some(500.0)));
+    let is_within = |pair| Compared::of(&[pair]).is_within(0.1);
+    let theirs = Figure::per_s(340.0, 800.0);
+    assert!(is_within((Figure::per_s(386.0, 500.0), theirs)));
+    assert!(!is_within((Figure::per_s(386.0, 800.0), theirs)));
+    assert!(!is_within((386.0.into(), theirs)), "not all tell it");
+    assert!(is_within((370.0.into(), 340.0.into())));
 }
 
 #[test]

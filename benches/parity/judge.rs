@@ -30,6 +30,62 @@ impl Ratios {
     }
 }
 
+/// What a run of one tool tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    pub told: f64,
+    /// The same without the CPU time of the tool itself, where a transaction waits for all of it.
+    pub without_own_cpu: Option<f64>,
+}
+
+impl From<f64> for Figure {
+    fn from(told: f64) -> Figure {
+        Figure {
+            told,
+            without_own_cpu: None,
+        }
+    }
+}
+
+impl Figure {
+    /// Transactions per second of one connection, each of which waits so long for its own tool.
+    pub fn per_s(per_s: f64, own_cpu_us: f64) -> Figure {
+        Figure {
+            told: per_s,
+            without_own_cpu: Some(1e6 / (1e6 / per_s - own_cpu_us)),
+        }
+    }
+}
+
+/// acklab's figure, and the tool's.
+pub type Pair = (Figure, Figure);
+
+/// Ratios of pairs.
+pub struct Compared {
+    pub told: Ratios,
+    /// Where all runs tell it.
+    pub without_own_cpu: Option<Ratios>,
+}
+
+impl Compared {
+    /// At least one pair is wanted.
+    pub fn of(pairs: &[Pair]) -> Compared {
+        let told = |(ours, theirs): &Pair| ours.told / theirs.told;
+        let without = |(ours, theirs): &Pair| Some(ours.without_own_cpu? / theirs.without_own_cpu?);
+        let without: Option<Vec<f64>> = pairs.iter().map(without).collect();
+        Compared {
+            told: Ratios::of(pairs.iter().map(told).collect()),
+            without_own_cpu: without.map(Ratios::of),
+        }
+    }
+
+    /// Whether a median differs from 1 by at most this share, with the tools' own CPU or without.
+    pub fn is_within(&self, share: f64) -> bool {
+        let without = self.without_own_cpu.as_ref();
+        self.told.is_within(share) || without.is_some_and(|ratios| ratios.is_within(share))
+    }
+}
+
 /// A timed run tells something only if next to nothing failed in it: sysbench does a failed
 /// transaction once more, acklab goes on to the next. Of many clients that write few rows some are
 /// answered with a deadlock.

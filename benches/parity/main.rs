@@ -6,9 +6,10 @@
 //!     cargo bench --bench parity -- --part keys --load delete --server mariadb
 //!
 //! Exit code 1 unless statements and queries are the same, keys fit, and the medians of all pairs
-//! are within a tenth. Where they are not, more pairs are run and decide with them, but for those
-//! of a host that was busy with something else; no bound is loosened. Wants root, two CPUs, and Debian's package `sysbench`;
-//! mysqlslap comes with acklab's own servers.
+//! are within a tenth, with the tools' own CPU time or without it. Where they are not, more pairs
+//! are run and decide with them, but for those of a host that was busy with something else; no
+//! bound is loosened. Wants root, two CPUs, and Debian's package `sysbench`; mysqlslap comes with
+//! acklab's own servers.
 
 mod judge;
 mod log;
@@ -32,9 +33,9 @@ use acklab::error::Result;
 use acklab::study::SysbenchLoad;
 use clap::{Parser, ValueEnum};
 
-use crate::judge::Ratios;
+use crate::judge::{Figure, Ratios};
 use ground::{Ground, on_ground, with_lab};
-use pairs::{Effort, Figure, Table};
+use pairs::{Effort, Table};
 use place::Place;
 use slap::Tool;
 use tools::{Load, Run};
@@ -238,10 +239,7 @@ fn latency(place: &Place, loads: &[SysbenchLoad], effort: Effort) -> Result<bool
 
 /// On one connection a transaction waits for all of its tool's own CPU time.
 fn per_s(run: Run) -> Figure {
-    Figure {
-        told: run.per_s,
-        without_own_cpu: Some(run.per_s_of_others()),
-    }
+    Figure::per_s(run.per_s, run.own_cpu_us)
 }
 
 /// A run that is compared.

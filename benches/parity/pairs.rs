@@ -2,7 +2,7 @@
 
 use acklab::error::Result;
 
-use crate::judge::Ratios;
+use crate::judge::{Compared, Figure, Pair, Ratios};
 use crate::place::Place;
 
 /// What a median may differ by.
@@ -18,25 +18,6 @@ pub struct Effort {
     /// Of as many pairs each, while the bound is missed or the host is busy.
     pub tries: usize,
 }
-
-/// What a run of one tool tells.
-#[derive(Debug, Clone, Copy)]
-pub struct Figure {
-    pub told: f64,
-    /// The same without the CPU time of the tool itself, where a transaction waits for all of it.
-    pub without_own_cpu: Option<f64>,
-}
-
-impl From<f64> for Figure {
-    fn from(told: f64) -> Figure {
-        Figure {
-            told,
-            without_own_cpu: None,
-        }
-    }
-}
-
-type Pair = (Figure, Figure);
 
 /// A table that grows as its rows become known.
 pub struct Table {
@@ -125,35 +106,20 @@ fn run_pairs<F: Into<Figure>>(
 
 /// Prints a row; whether a median of it is within the bound.
 fn told(name: &str, pairs: &[Pair], others_share: f64) -> bool {
-    let ratios = Ratios::of(
-        pairs
-            .iter()
-            .map(|(ours, theirs)| ours.told / theirs.told)
-            .collect(),
-    );
+    let compared = Compared::of(pairs);
     let ours = Ratios::of(pairs.iter().map(|pair| pair.0.told).collect()).median();
     let theirs = Ratios::of(pairs.iter().map(|pair| pair.1.told).collect()).median();
-    let without = without_own_cpu(pairs);
-    let (low, high) = ratios.ends();
-    let is_near = |ratios: &Ratios| ratios.is_within(BOUND_SHARE);
-    let is_met = is_near(&ratios) || without.as_ref().is_some_and(is_near);
+    let (low, high) = compared.told.ends();
+    let is_met = compared.is_within(BOUND_SHARE);
+    let without = compared.without_own_cpu.map(|ratios| ratios.median());
     let digits = if theirs < 100.0 { 3 } else { 0 };
     println!(
-        "| {name} | {ours:.digits$} | {theirs:.digits$} | {:.3}{} | {low:.2} to {high:.2} | {} | {:.0} % |",
-        ratios.median(),
+        "| {name} | {ours:.digits$} | {theirs:.digits$} | {:.3}{} | {low:.2} to {high:.2} | {} | \
+         {:.0} % |",
+        compared.told.median(),
         if is_met { "" } else { " **missed**" },
-        without.map_or("–".to_owned(), |ratios| format!("{:.3}", ratios.median())),
+        without.map_or("–".to_owned(), |ratio| format!("{ratio:.3}")),
         100.0 * others_share
     );
     is_met
-}
-
-/// The pairs' ratios without the CPU time of the tools themselves, where all runs tell it.
-fn without_own_cpu(pairs: &[Pair]) -> Option<Ratios> {
-    let ratio = |(ours, theirs): &Pair| Some(ours.without_own_cpu? / theirs.without_own_cpu?);
-    pairs
-        .iter()
-        .map(ratio)
-        .collect::<Option<_>>()
-        .map(Ratios::of)
 }

@@ -46,11 +46,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Transactions for each second that the tool did not take for itself, of one connection.
-    pub fn per_s_of_others(&self) -> f64 {
-        1e6 / (1e6 / self.per_s - self.own_cpu_us)
-    }
-
     /// The run, if it may be compared.
     pub fn sound(self, tool: &str) -> Result<Run> {
         few_failed(tool, self.errors, self.transactions)?;
