@@ -214,12 +214,12 @@ fn apply(cell: &mut CellSummary, committed: f64, applied: f64) {
 /// One ladder of each kind.
 fn climb(cells: &mut [CellSummary]) {
     use LagState::{Bounded, Grows, Overloaded};
-    let (coarse, fine) = (&[1_000, 2_000][..], &[1_400, 2_000, 2_800][..]);
+    let (coarse, fine) = (&[1_000, 2_000][..], &[2_000, 2_800][..]);
     for (label, rates, states) in [
         ("1 applier", coarse, &[Bounded, Grows][..]),
-        ("write set 16", fine, &[Bounded; 3]),
-        ("5.7 1 applier", coarse, &[Grows, Overloaded]),
-        ("semisync 2 nodes", fine, &[Bounded, Bounded, Overloaded]),
+        ("write set 16", fine, &[Bounded; 2]),
+        ("mariadb optimistic 16", coarse, &[Grows, Overloaded]),
+        ("semisync 2 nodes", fine, &[Bounded, Overloaded]),
     ] {
         for (&rate, &lag) in rates.iter().zip(states) {
             let which = (label, &format!("update_index at {rate}/s")[..]);
