@@ -34,25 +34,25 @@ impl Ratios {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     pub told: f64,
-    /// The same without the CPU time of the tool itself, where a transaction waits for all of it.
-    pub without_own_cpu: Option<f64>,
+    /// CPU time of the server for each transaction, where `told` is a rate.
+    pub server_cpu_us: Option<f64>,
 }
 
 impl From<f64> for Figure {
     fn from(told: f64) -> Figure {
         Figure {
             told,
-            without_own_cpu: None,
+            server_cpu_us: None,
         }
     }
 }
 
 impl Figure {
-    /// Transactions per second of one connection, each of which waits so long for its own tool.
-    pub fn per_s(per_s: f64, own_cpu_us: f64) -> Figure {
+    /// Transactions per second, each of which took the server so long.
+    pub fn per_s(per_s: f64, server_cpu_us: f64) -> Figure {
         Figure {
             told: per_s,
-            without_own_cpu: Some(1e6 / (1e6 / per_s - own_cpu_us)),
+            server_cpu_us: Some(server_cpu_us),
         }
     }
 }
@@ -64,25 +64,28 @@ pub type Pair = (Figure, Figure);
 pub struct Compared {
     pub told: Ratios,
     /// Where all runs tell it.
-    pub without_own_cpu: Option<Ratios>,
+    pub server_cpu: Option<Ratios>,
 }
 
 impl Compared {
     /// At least one pair is wanted.
     pub fn of(pairs: &[Pair]) -> Compared {
         let told = |(ours, theirs): &Pair| ours.told / theirs.told;
-        let without = |(ours, theirs): &Pair| Some(ours.without_own_cpu? / theirs.without_own_cpu?);
-        let without: Option<Vec<f64>> = pairs.iter().map(without).collect();
+        let server = |(ours, theirs): &Pair| Some(ours.server_cpu_us? / theirs.server_cpu_us?);
+        let server: Option<Vec<f64>> = pairs.iter().map(server).collect();
         Compared {
             told: Ratios::of(pairs.iter().map(told).collect()),
-            without_own_cpu: without.map(Ratios::of),
+            server_cpu: server.map(Ratios::of),
         }
     }
 
-    /// Whether a median differs from 1 by at most this share, with the tools' own CPU or without.
+    /// Whether the figures differ by at most this share. A higher rate for which the server works
+    /// as long for each transaction is none of the server's: the other tool waits longer for
+    /// itself. A lower rate is a difference whatever the server does.
     pub fn is_within(&self, share: f64) -> bool {
-        let without = self.without_own_cpu.as_ref();
-        self.told.is_within(share) || without.is_some_and(|ratios| ratios.is_within(share))
+        let is_as_much_work = |ratios: &Ratios| ratios.is_within(share);
+        self.told.is_within(share)
+            || self.told.median() > 1.0 && self.server_cpu.as_ref().is_some_and(is_as_much_work)
     }
 }
 

@@ -29,7 +29,7 @@ impl Table {
         println!("\n{title}; median of the runs, and of the pairs' ratios\n");
         println!(
             "| load | acklab, {unit} | {tool}, {unit} | ratio | lowest to highest | \
-             without their own CPU | others |"
+             server's CPU | others |"
         );
         println!("|---|---|---|---|---|---|---|");
         Table { is_met: true }
@@ -42,8 +42,7 @@ impl Table {
 
     /// Compares a figure of both tools; each closure makes one run and tells the figure. Where the
     /// bound is missed, or the host was busy, as many pairs more are run, and all decide but for
-    /// those of a busy host; of the last ones all. Whether the bound was met, with the tools' own
-    /// CPU time or without it.
+    /// those of a busy host; of the last ones all. Whether the bound was met.
     pub fn row<F: Into<Figure>>(
         &mut self,
         place: &Place,
@@ -111,14 +110,14 @@ fn told(name: &str, pairs: &[Pair], others_share: f64) -> bool {
     let theirs = Ratios::of(pairs.iter().map(|pair| pair.1.told).collect()).median();
     let (low, high) = compared.told.ends();
     let is_met = compared.is_within(BOUND_SHARE);
-    let without = compared.without_own_cpu.map(|ratios| ratios.median());
+    let server = compared.server_cpu.map(|ratios| ratios.median());
     let digits = if theirs < 100.0 { 3 } else { 0 };
     println!(
         "| {name} | {ours:.digits$} | {theirs:.digits$} | {:.3}{} | {low:.2} to {high:.2} | {} | \
          {:.0} % |",
         compared.told.median(),
         if is_met { "" } else { " **missed**" },
-        without.map_or("–".to_owned(), |ratio| format!("{ratio:.3}")),
+        server.map_or("–".to_owned(), |ratio| format!("{ratio:.3}")),
         100.0 * others_share
     );
     is_met

@@ -84,16 +84,19 @@ impl Place {
 
     /// A look at the host's CPU time, and at that of the bench with all it runs.
     pub fn look(&self) -> Look {
-        let server = self.server_pids.iter().filter_map(|pid| {
-            let pid = u32::try_from(*pid).ok()?;
-            process_cpu_us(pid)
-        });
         let own = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].map(used_us);
         Look {
             at: Instant::now(),
             host: HostCpu::now(),
-            own_us: server.sum::<f64>() + own.iter().sum::<f64>(),
+            own_us: self.server_cpu_us() + own.iter().sum::<f64>(),
         }
+    }
+
+    /// CPU time that the server has taken so far.
+    pub fn server_cpu_us(&self) -> f64 {
+        let pids = self.server_pids.iter();
+        let used_us = pids.filter_map(|pid| process_cpu_us(u32::try_from(*pid).ok()?));
+        used_us.sum()
     }
 }
 
@@ -126,7 +129,7 @@ fn all_cpus() -> f64 {
 }
 
 /// CPU time so far; of children, of those that have ended.
-pub fn used_us(who: UsageWho) -> f64 {
+fn used_us(who: UsageWho) -> f64 {
     let micros = |time: TimeVal| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64;
     getrusage(who).map_or(0.0, |usage| {
         micros(usage.user_time()) + micros(usage.system_time())

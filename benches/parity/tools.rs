@@ -9,10 +9,9 @@ use acklab::load::{self, Driver, Job, Snapshot};
 use acklab::record::histogram;
 use acklab::study::{SysbenchLoad, Workload};
 use mysql::prelude::Queryable;
-use nix::sys::resource::UsageWho;
 
 use crate::judge::{SysbenchRun, few_failed, sysbench_run};
-use crate::place::{DATABASE, Place, USER, used_us};
+use crate::place::{DATABASE, Place, USER};
 
 /// sysbench's own defaults.
 const TABLES: u32 = 1;
@@ -41,8 +40,8 @@ pub struct Run {
     /// At an offered rate, from its first statement; sysbench does not tell it.
     pub service_us_p50: Option<f64>,
     pub errors: u64,
-    /// CPU time of the tool itself for each transaction, its start included.
-    pub own_cpu_us: f64,
+    /// CPU time of the server for each transaction; those of logging in included.
+    pub server_cpu_us: f64,
 }
 
 impl Run {
@@ -115,33 +114,20 @@ pub fn driver() -> Result<Driver> {
 /// acklab for so long, all connected.
 pub fn acklab(place: &Place, load: Load, span: Duration) -> Result<Run> {
     refill(place, load.load)?;
-    with_own_cpu(|| drive(place, load, span))
-}
-
-/// Runs a tool, and counts the CPU time that it took: it must have ended by then.
-fn with_own_cpu(tool: impl FnOnce() -> Result<Run>) -> Result<Run> {
-    let before_us = used_us(UsageWho::RUSAGE_CHILDREN);
-    let run = tool()?;
-    let own_us = used_us(UsageWho::RUSAGE_CHILDREN) - before_us;
-    Ok(Run {
-        own_cpu_us: own_us / run.transactions as f64,
-        ..run
-    })
-}
-
-fn drive(place: &Place, load: Load, span: Duration) -> Result<Run> {
     let mut job = job(place, &workload(load.load), load.connections);
     job.rate_per_s = load.rate_per_s.map(f64::from);
     let mut driver = driver()?;
     driver.start(&job)?;
     driver.mark()?;
+    let before_us = place.server_cpu_us();
     std::thread::sleep(span);
     let window = driver.mark()?;
+    let server_us = place.server_cpu_us() - before_us;
     driver.stop()?;
-    run_of(&window)
+    run_of(&window, server_us)
 }
 
-fn run_of(window: &Snapshot) -> Result<Run> {
+fn run_of(window: &Snapshot, server_us: f64) -> Result<Run> {
     let median = |text: &str| -> Result<f64> {
         let histogram = histogram::decode(text)?;
         Ok(histogram.value_at_quantile(0.5) as f64)
@@ -154,7 +140,7 @@ fn run_of(window: &Snapshot) -> Result<Run> {
         latency_us_p50: median(&window.latency_us)?,
         service_us_p50: service.transpose()?,
         errors: window.errors.total(),
-        own_cpu_us: 0.0,
+        server_cpu_us: server_us / transactions as f64,
     })
 }
 
@@ -184,16 +170,16 @@ pub fn sysbench(place: &Place, load: Load, span: Duration) -> Result<Run> {
         format!("--time={}", span.as_secs()),
     ];
     options.extend(load.rate_per_s.map(|rate| format!("--rate={rate}")));
-    with_own_cpu(|| {
-        let run = run_sysbench(place, load.load, &options)?;
-        Ok(Run {
-            transactions: run.transactions,
-            per_s: run.per_s,
-            latency_us_p50: run.latency_us_p50,
-            service_us_p50: None,
-            errors: run.errors,
-            own_cpu_us: 0.0,
-        })
+    let before_us = place.server_cpu_us();
+    let run = run_sysbench(place, load.load, &options)?;
+    let server_us = place.server_cpu_us() - before_us;
+    Ok(Run {
+        transactions: run.transactions,
+        per_s: run.per_s,
+        latency_us_p50: run.latency_us_p50,
+        service_us_p50: None,
+        errors: run.errors,
+        server_cpu_us: server_us / run.transactions as f64,
     })
 }
 
