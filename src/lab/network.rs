@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::link::change::{self, LinkChange};
-use super::link::seen::{self, LinkSeen, Way};
+use super::link::seen::{self, CutEchoes, LinkSeen, Way};
 use super::link::{
     Keep, Kept, LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings,
 };
@@ -138,6 +138,24 @@ impl Network {
             seen::see(&self.switch, change.change, &self.ways(change, nodes)?)
         };
         changes.iter().map(see).collect()
+    }
+
+    /// Sends echoes into cuts that were made by [`Network::set_links`], and waits for nothing.
+    ///
+    /// # Errors
+    /// As those of [`Network::see_links`].
+    pub fn send_into_cuts(&self, cuts: &[LinkChange], nodes: &[&Place]) -> Result<Vec<CutEchoes>> {
+        let send = |cut: &LinkChange| CutEchoes::send(&self.switch, &self.ways(cut, nodes)?);
+        cuts.iter().map(send).collect()
+    }
+
+    /// What can be seen of cuts that echoes were sent into.
+    ///
+    /// # Errors
+    /// As those of [`Network::see_links`].
+    pub fn see_cuts(&self, echoes: Vec<CutEchoes>) -> Result<Vec<LinkSeen>> {
+        let echoes = echoes.into_iter();
+        echoes.map(|sent| sent.see(&self.switch)).collect()
     }
 
     /// Keeps what these streams hand over from now on: see [`Switch::keep`].

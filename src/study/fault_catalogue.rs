@@ -7,7 +7,7 @@ use super::capabilities::{Capabilities, Capability, Flavour};
 use super::faults::row::FaultCatalogue;
 pub use super::faults::row::{Case, CatalogueRow, Expected, Missing, Sign};
 use super::written::fault_rows;
-use super::written::walk::one_of_names;
+use super::written::walk::nearest;
 use crate::error::Mistake;
 
 /// Servers that a row may name, and their modes. Whether one that is at hand can do what a row
@@ -82,10 +82,13 @@ pub fn controls() -> Vec<&'static CatalogueRow> {
     all().iter().filter(is_control).collect()
 }
 
-/// What to say of a name that no fault has.
+/// What to say of a name that no fault has. There are too many to list.
 pub fn no_such_fault(place: &str, key: &str, name: &str) -> Mistake {
     let names: Vec<&str> = all().iter().map(|row| &row.fault.name[..]).collect();
-    Mistake::new(place, key, name, &one_of_names(name, &names))
+    let near = nearest(name, &names).map(|near| format!(" did you mean {near}?"));
+    let near = near.unwrap_or_default();
+    let allowed = format!("is no fault:{near} `acklab break --list` has them all");
+    Mistake::new(place, key, name, &allowed)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub use change::{Change, LinkChange};
 pub use handle::{LinkNode, Switch, SwitchOptions};
 pub use layout::pair_settings;
 pub use probe::{Probe, median};
-pub use seen::{LinkSeen, Way};
+pub use seen::{CutEchoes, LinkSeen, Way};
 pub use stream::{Kept, Stream};
 
 /// A packet released later than this after its due time is *late*. Enough late packets void a cell.

@@ -51,45 +51,67 @@ pub struct LinkSeen {
 /// # Errors
 /// A breakdown if the switch has died, if no echo can be sent, or if there is no way at all.
 pub fn see(switch: &Switch, change: Change, ways: &[Way<'_>]) -> Result<LinkSeen> {
-    if ways.is_empty() {
-        return Err(breakdown(
-            "see whether links are changed",
-            "there is no way",
-        ));
-    }
     match change {
-        Change::Cut => see_cut(switch, ways),
+        Change::Cut => CutEchoes::send(switch, ways)?.see(switch),
         Change::Lose(_) => see_loss(switch, ways),
         Change::Slower(by) => see_delay(switch, by, ways),
     }
 }
 
-/// No echo is answered, and the switch has dropped at least those.
-fn see_cut(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
-    let before = switch.counters()?;
-    let probes = probes(ways)?;
-    for (probe, way) in probes.iter().zip(ways) {
-        probe.send(way.address, CUT_ECHOES)?;
+/// Echoes into ways that were cut. They are sent at once, so that what takes a while can be done
+/// before their answers are looked for.
+#[derive(Debug)]
+pub struct CutEchoes {
+    before: SwitchCounters,
+    /// Of each way: what sent them, and the names of its two ends.
+    sent: Vec<(Probe, (String, String))>,
+    /// An answer would have come by then.
+    until: Instant,
+}
+
+impl CutEchoes {
+    /// # Errors
+    /// A breakdown if the switch has died, if no echo can be sent, or if there is no way at all.
+    pub fn send(switch: &Switch, ways: &[Way<'_>]) -> Result<CutEchoes> {
+        let before = switch.counters()?;
+        let probes = probes(ways)?;
+        for (probe, way) in probes.iter().zip(ways) {
+            probe.send(way.address, CUT_ECHOES)?;
+        }
+        let farthest = ways.iter().map(|way| rtt_asked(switch, way)).max();
+        Ok(CutEchoes {
+            before,
+            sent: probes.into_iter().zip(ways.iter().map(names)).collect(),
+            until: Instant::now() + farthest.unwrap_or_default() + ANSWER_MARGIN,
+        })
     }
-    let farthest = ways.iter().map(|way| rtt_asked(switch, way)).max();
-    let until = Instant::now() + farthest.unwrap_or_default() + ANSWER_MARGIN;
-    let answers = |probe: &Probe| probe.answers(CUT_ECHOES, until);
-    let answers: Vec<usize> = probes.iter().map(answers).collect::<Result<_>>()?;
-    let counted = counted(&switch.counters()?.since(&before), ways);
-    let is_seen = |(answered, pair): (&usize, &PairCounters)| {
-        *answered == 0 && pair.dropped_by_cut >= u64::from(CUT_ECHOES)
-    };
-    let sent = ways.len() * usize::from(CUT_ECHOES);
-    let answered: usize = answers.iter().sum();
-    let dropped: u64 = counted.iter().map(|pair| pair.dropped_by_cut).sum();
-    let what = format!("{answered} of {sent} echoes answered, {dropped} packets dropped at cuts");
-    Ok(told(ways, answers.iter().zip(&counted).map(is_seen), what))
+
+    /// Waits until answers would have come. None has, and the switch has dropped at least those.
+    ///
+    /// # Errors
+    /// A breakdown if the switch has died, or if nothing can be received.
+    pub fn see(self, switch: &Switch) -> Result<LinkSeen> {
+        let answers = |(probe, _): &(Probe, _)| probe.answers(CUT_ECHOES, self.until);
+        let answers: Vec<usize> = self.sent.iter().map(answers).collect::<Result<_>>()?;
+        let ends: Vec<(String, String)> = self.sent.into_iter().map(|(_, ends)| ends).collect();
+        let counted = counted(&switch.counters()?.since(&self.before), &ends);
+        let is_seen = |(answered, pair): (&usize, &PairCounters)| {
+            *answered == 0 && pair.dropped_by_cut >= u64::from(CUT_ECHOES)
+        };
+        let sent = ends.len() * usize::from(CUT_ECHOES);
+        let answered: usize = answers.iter().sum();
+        let dropped: u64 = counted.iter().map(|pair| pair.dropped_by_cut).sum();
+        let what =
+            format!("{answered} of {sent} echoes answered, {dropped} packets dropped at cuts");
+        Ok(told(&ends, answers.iter().zip(&counted).map(is_seen), what))
+    }
 }
 
 /// The switch has lost packets, of these echoes or of others.
 fn see_loss(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
     let before = switch.counters()?;
     let probes = probes(ways)?;
+    let ends: Vec<(String, String)> = ways.iter().map(names).collect();
     let until = Instant::now() + LOSS_LIMIT;
     let has_lost = |pair: &PairCounters| pair.dropped_by_loss > 0;
     let counted = loop {
@@ -97,7 +119,7 @@ fn see_loss(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
             probe.send(way.address, LOSS_ECHOES)?;
         }
         std::thread::sleep(LOSS_INTERVAL);
-        let counted = counted(&switch.counters()?.since(&before), ways);
+        let counted = counted(&switch.counters()?.since(&before), &ends);
         if counted.iter().all(has_lost) || Instant::now() > until {
             break counted;
         }
@@ -105,7 +127,7 @@ fn see_loss(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
     let lost: u64 = counted.iter().map(|pair| pair.dropped_by_loss).sum();
     let passed: u64 = counted.iter().map(|pair| pair.packets).sum();
     let what = format!("{lost} of {} packets lost", lost + passed);
-    Ok(told(ways, counted.iter().map(has_lost), what))
+    Ok(told(&ends, counted.iter().map(has_lost), what))
 }
 
 /// No echo comes back sooner than the way there and the way back take now. Less than some 0.2 ms
@@ -128,10 +150,18 @@ fn see_delay(switch: &Switch, by: Duration, ways: &[Way<'_>]) -> Result<LinkSeen
         });
     }
     let what = format!("fastest echoes: {}", words.join(", "));
-    Ok(told(ways, are_slow.into_iter(), what))
+    let ends: Vec<(String, String)> = ways.iter().map(names).collect();
+    Ok(told(&ends, are_slow.into_iter(), what))
 }
 
+/// One for each way, of which there must be one.
 fn probes(ways: &[Way<'_>]) -> Result<Vec<Probe>> {
+    if ways.is_empty() {
+        return Err(breakdown(
+            "see whether links are changed",
+            "there is no way",
+        ));
+    }
     let probe = |way: &Way<'_>| Probe::new(way.from, way.from.name());
     ways.iter().map(probe).collect()
 }
@@ -142,21 +172,24 @@ fn rtt_asked(switch: &Switch, way: &Way<'_>) -> Duration {
     switch.setting(from, to).one_way_delay + switch.setting(to, from).one_way_delay
 }
 
-/// Of each way; nothing of one that the switch does not have.
-fn counted(counters: &SwitchCounters, ways: &[Way<'_>]) -> Vec<PairCounters> {
-    let of = |way: &Way<'_>| counters.pair(way.from.name(), way.to).cloned();
+fn names(way: &Way<'_>) -> (String, String) {
+    (way.from.name().to_owned(), way.to.to_owned())
+}
+
+/// Of each way, by its ends; nothing of one that the switch does not have.
+fn counted(counters: &SwitchCounters, ways: &[(String, String)]) -> Vec<PairCounters> {
+    let of = |(from, to): &(String, String)| counters.pair(from, to).cloned();
     ways.iter().map(|way| of(way).unwrap_or_default()).collect()
 }
 
-fn told(ways: &[Way<'_>], are_seen: impl Iterator<Item = bool>, what: String) -> LinkSeen {
-    let names = |way: &Way<'_>| (way.from.name().to_owned(), way.to.to_owned());
+fn told(ways: &[(String, String)], are_seen: impl Iterator<Item = bool>, what: String) -> LinkSeen {
     let unseen = ways.iter().zip(are_seen).find(|(_, is_seen)| !is_seen);
-    sentence(ways.len(), unseen.map(|(way, _)| names(way)), &what)
+    sentence(ways.len(), unseen.map(|(way, _)| way), &what)
 }
 
-fn sentence(ways: usize, unseen: Option<(String, String)>, what: &str) -> LinkSeen {
+fn sentence(ways: usize, unseen: Option<&(String, String)>, what: &str) -> LinkSeen {
     let plural = if ways == 1 { "" } else { "s" };
-    let but = match &unseen {
+    let but = match unseen {
         Some((from, to)) => format!("; not seen from {from} to {to}"),
         None => String::new(),
     };
@@ -175,8 +208,8 @@ mod tests {
         let all = sentence(1, None, "3 of 7 packets lost");
         assert!(all.bite);
         assert_eq!(all.seen, "1 way: 3 of 7 packets lost");
-        let unseen = Some(("a.1".to_owned(), "a.2".to_owned()));
-        let not_all = sentence(6, unseen, "3 of 7 packets lost");
+        let unseen = ("a.1".to_owned(), "a.2".to_owned());
+        let not_all = sentence(6, Some(&unseen), "3 of 7 packets lost");
         assert!(!not_all.bite);
         let words = "6 ways: 3 of 7 packets lost; not seen from a.1 to a.2";
         assert_eq!(not_all.seen, words);

@@ -6,7 +6,7 @@ use std::thread;
 use super::stage::Stage;
 use crate::error::{Result, breakdown};
 use crate::lab::disk::CutReport;
-use crate::lab::link::LinkChange;
+use crate::lab::link::{CutEchoes, LinkChange, LinkSeen};
 use crate::lab::netns::Place;
 use crate::study::disk::PowerCut;
 
@@ -40,11 +40,30 @@ impl Stage<'_, '_> {
     /// # Errors
     /// As there.
     pub fn see_links(&self, changes: &[LinkChange]) -> Result<(bool, String)> {
+        let network = &self.subject.rig.network;
+        Ok(told(&network.see_links(changes, &self.node_places())?))
+    }
+
+    /// Sends echoes into cuts, which are in force: see [`Stage::see_cuts`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_into_cuts(&self, cuts: &[LinkChange]) -> Result<Vec<CutEchoes>> {
+        let network = &self.subject.rig.network;
+        network.send_into_cuts(cuts, &self.node_places())
+    }
+
+    /// Whether those cuts can be seen, and how.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn see_cuts(&self, echoes: Vec<CutEchoes>) -> Result<(bool, String)> {
+        Ok(told(&self.subject.rig.network.see_cuts(echoes)?))
+    }
+
+    fn node_places(&self) -> Vec<&Place> {
         let nodes = self.subject.lab_seen().nodes.iter();
-        let places: Vec<&Place> = nodes.map(|node| &node.place).collect();
-        let seen = self.subject.rig.network.see_links(changes, &places)?;
-        let said: Vec<&str> = seen.iter().map(|one| &one.seen[..]).collect();
-        Ok((seen.iter().all(|one| one.bite), said.join("; ")))
+        nodes.map(|node| &node.place).collect()
     }
 
     /// These nodes have power again, and their links are what steps have made of them. Those whose
@@ -96,4 +115,10 @@ impl Stage<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether all of them show it, and what they said.
+fn told(seen: &[LinkSeen]) -> (bool, String) {
+    let said: Vec<&str> = seen.iter().map(|one| &one.seen[..]).collect();
+    (seen.iter().all(|one| one.bite), said.join("; "))
 }

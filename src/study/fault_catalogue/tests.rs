@@ -79,8 +79,16 @@ fn names_are_given_once() {
         Some(vec![1])
     );
     assert_eq!(super::named("link-cuts"), None);
-    let mistake = no_such_fault("command line", "--fault", "link-cuts").to_string();
-    assert!(mistake.ends_with("did you mean link-cut?"), "{mistake}");
+    let told = |name| no_such_fault("command line", "FAULT", name).to_string();
+    assert_eq!(
+        told("link-cuts"),
+        "command line: FAULT: given link-cuts; is no fault: did you mean link-cut? \
+         `acklab break --list` has them all"
+    );
+    assert_eq!(
+        told("rain"),
+        "command line: FAULT: given rain; is no fault: `acklab break --list` has them all"
+    );
 }
 
 #[test]

@@ -436,7 +436,7 @@ fn suggest(given: &str, known: &[&str]) -> String {
 }
 
 /// The known word nearest to `given`, if a slip of the hand could lead from one to the other.
-fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
     // Case is the commonest slip of all: `after` for `AFTER`.
     let lower = given.to_lowercase();
     let distance = |word: &str| strsim::damerau_levenshtein(&lower, &word.to_lowercase());

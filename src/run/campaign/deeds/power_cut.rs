@@ -9,6 +9,7 @@ use super::servers::end;
 use crate::error::Result;
 use crate::lab::connections::end_connections;
 use crate::lab::disk::{Condition, Volume};
+use crate::lab::link::CutEchoes;
 use crate::lab::node::PORT;
 use crate::run::campaign::stage::{Seen, Stage, Trouble};
 use crate::run::campaign::wires::Wires;
@@ -20,6 +21,8 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
     let had_power = with_power(stage, &nodes);
     let site = target == Target::Site;
     let late_us = fall_silent(stage, &nodes, site)?;
+    // To end a server takes as long as an answer would.
+    let echoes = send_into_darkness(stage, &nodes, site)?;
     let forgotten = forget_connections(stage, &nodes)?;
     let ended = end(stage, &nodes);
     let (seed, step) = (stage.seed, stage.state.step);
@@ -28,7 +31,7 @@ pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<
         let cut = leaves.cut_of(seed, i);
         disks.uncut.entry(i).or_insert((cut, step));
     }
-    let (is_silent, echoes) = see_darkness(stage, &nodes, site)?;
+    let (is_silent, echoes) = stage.see_cuts(echoes)?;
     let frozen = late_us.len();
     let late_us_max = late_us.into_iter().max().unwrap_or(0);
     let is_whole = ended.are_gone() && frozen == nodes.len() && is_silent;
@@ -115,13 +118,17 @@ fn forget_connections(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<&'static
     })
 }
 
-/// Whether nobody hears these nodes, nor do they hear anybody; with `site`, neither do the clients
-/// in the first writer's.
-fn see_darkness(stage: &Stage<'_, '_>, nodes: &[usize], site: bool) -> Result<(bool, String)> {
+/// Echoes that find out whether nobody hears these nodes, nor they anybody; with `site`, neither the
+/// clients in the first writer's.
+fn send_into_darkness(
+    stage: &Stage<'_, '_>,
+    nodes: &[usize],
+    site: bool,
+) -> Result<Vec<CutEchoes>> {
     let own = Wires {
         dark: nodes.iter().copied().collect(),
         is_site_dark: site,
         ..Wires::default()
     };
-    stage.see_links(&own.darkness(&stage.subject.places()))
+    stage.send_into_cuts(&own.darkness(&stage.subject.places()))
 }
