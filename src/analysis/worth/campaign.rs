@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use statrs::distribution::{Beta, ContinuousCDF};
 
 use super::control::{Came, came};
 use super::judge::judge;
@@ -27,13 +28,16 @@ pub struct CampaignWorth {
     pub trials_sound: usize,
     /// Of these, with nothing in doubt: a fault that did not bite has shown nothing.
     pub trials_conclusive: usize,
+    /// Of all, those in doubt for what may go together with a loss: a lab that did not come back,
+    /// say. Bounds take them for losses.
+    pub trials_open: usize,
     /// Of the sound ones, with something lost.
     pub trials_with_loss: usize,
     /// Of the sound ones, those of a server whose binary log was held against its tables.
     pub trials_logged: usize,
     /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
-    /// confidence (Clopper and Pearson, Biometrika 26, 1934: 1 - 0.05^(1/n) of n trials that are
-    /// conclusive).
+    /// confidence (Clopper and Pearson, Biometrika 26, 1934): 1 - 0.05^(1/n) of n trials that are
+    /// conclusive, if none is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_share_max: Option<f64>,
     /// Summed up.
@@ -67,9 +71,11 @@ pub struct CampaignWorth {
     pub each: Vec<Judged>,
 }
 
-/// The upper end of the exact 95 % interval of a share of which none was seen in `n` (one-sided).
-pub fn share_max(n: usize) -> Option<f64> {
-    (n > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n as f64))
+/// The upper end of the exact 95 % interval (one-sided) of a share that was not seen in `without`
+/// trials, and seen in `with`. `None` where it was not seen in none.
+pub fn share_max(without: usize, with: usize) -> Option<f64> {
+    let beta = Beta::new(with as f64 + 1.0, without as f64).ok()?;
+    Some(beta.inverse_cdf(0.95))
 }
 
 /// Judges all trials of a campaign on servers that are set so.
@@ -92,6 +98,7 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
     };
     let conclusive = each.iter().filter(|judged| judged.is_conclusive());
     let trials_conclusive = conclusive.count();
+    let trials_open = each.iter().filter(|judged| judged.is_open()).count();
     let longest = |of: fn(&Judged) -> Option<f64>| {
         let all = sound.iter().filter_map(|(_, judged)| of(judged));
         all.reduce(f64::max)
@@ -109,9 +116,10 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         trials: each.len(),
         trials_sound: sound.len(),
         trials_conclusive,
+        trials_open,
         trials_with_loss,
         trials_logged: sound.iter().filter(|(trial, _)| has_log(trial)).count(),
-        loss_share_max: share_max(trials_conclusive)
+        loss_share_max: share_max(trials_conclusive, trials_open)
             .filter(|_| counts.harm() + counts.forbidden() == 0),
         counts,
         no_service_s_max: longest(|judged| judged.service.no_service_s),

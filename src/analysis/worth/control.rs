@@ -47,23 +47,28 @@ pub fn came(control: Control, trials: &[(&Trial, &Judged)]) -> Came {
     };
     let clear = trials.iter().filter(|(_, judged)| is_clear(judged));
     let clear: Vec<(&Trial, &Judged)> = clear.copied().collect();
+    let all = trials.len();
     if clear.is_empty() {
         return Came::Otherwise("none of its trials could be judged".to_owned());
     }
+    if 2 * clear.len() < all {
+        let why = format!("{} of {all} trials could be judged, and not half", clear.len());
+        return Came::Otherwise(why);
+    }
     match control {
-        Control::Nothing => nothing(&clear),
-        Control::Loses(share) => loses(&clear, share),
+        Control::Nothing => nothing(&clear, all),
+        Control::Loses(share) => loses(&clear, (share, all)),
         Control::LosesUndelivered => loses_undelivered(&clear),
     }
 }
 
-/// Something wrong in one trial is enough. That nothing is takes half of them that saw what they
-/// were made for: a commit on its way, for one.
-fn nothing(trials: &[(&Trial, &Judged)]) -> Came {
+/// Something wrong in one trial is enough. That nothing is takes half of all that saw what they were
+/// made for: a commit on its way, for one.
+fn nothing(trials: &[(&Trial, &Judged)], all: usize) -> Came {
     let is_wrong = |(trial, judged): &&(&Trial, &Judged)| {
         judged.counts.anything() > 0 || trial.refused.is_some()
     };
-    let (wrong, all) = (trials.iter().filter(is_wrong).count(), trials.len());
+    let wrong = trials.iter().filter(is_wrong).count();
     if wrong > 0 {
         let why = format!("something was wrong in {wrong} of {all} trials without a cause");
         return Came::Otherwise(why);
@@ -78,12 +83,13 @@ fn nothing(trials: &[(&Trial, &Judged)]) -> Came {
     Came::if_so(2 * saw >= all, why)
 }
 
-/// A server that refuses its data has lost all, but not as the control is to show it.
-fn loses(trials: &[(&Trial, &Judged)], share: f64) -> Came {
+/// A server that refuses its data has lost all, but not as the control is to show it. The share is
+/// of all its trials: one that could not be judged has not shown it either.
+fn loses(trials: &[(&Trial, &Judged)], (share, all): (f64, usize)) -> Came {
     let is_lossy =
         |(trial, judged): &&(&Trial, &Judged)| judged.counts.lost > 0 && trial.refused.is_none();
     let lossy = trials.iter().filter(is_lossy);
-    let (lossy, all) = (lossy.count(), trials.len());
+    let lossy = lossy.count();
     let why = || format!("{lossy} of {all} trials lost something, of {share} of them at least");
     Came::if_so(lossy as f64 >= share * all as f64, why)
 }

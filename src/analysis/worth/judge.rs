@@ -34,8 +34,8 @@ pub fn judge(fault: &Fault, trial: &Trial, promise: &Promise) -> Judged {
     judged
 }
 
-/// What nothing allows is found whatever else is not known, as long as the evidence is sound. No
-/// settings allow that a server refuses its own data.
+/// What nothing allows is found whatever else is not known, as long as the evidence is sound. That a
+/// server refuses its own data, or tables fail their check, only settings allow that tear pages.
 fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
     let Judged {
         counts,
@@ -44,8 +44,14 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
         ..
     } = judged;
     let has = |weight: Weight| doubts.iter().any(|doubt| doubt.weight() == weight);
-    let forbidden = counts.forbidden() + usize::from(has_refused);
-    let forbidden = forbidden + forbidden_rows(counts, promise);
+    let of_pages = counts.corrupt + usize::from(has_refused);
+    let forbidden = counts.refused_present
+        + counts.never_sent
+        + forbidden_rows(counts, promise)
+        + match promise.covers_pages {
+            true => of_pages,
+            false => 0,
+        };
     let broken = counts.lost_promised + counts.phantom_promised;
     let found = [
         (has(Weight::Evidence), Verdict::Undecided),
@@ -53,7 +59,7 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
         (has(Weight::Fault), Verdict::Undecided),
         (broken > 0, Verdict::Broken),
         (has(Weight::Enough), Verdict::Undecided),
-        (counts.harm() > 0, Verdict::LostNoPromise),
+        (counts.harm() + of_pages > 0, Verdict::LostNoPromise),
     ];
     let first = found.into_iter().find(|(is_so, _)| *is_so);
     first.map_or_else(|| unharmed(counts, promise), |(_, verdict)| verdict)

@@ -38,6 +38,13 @@ impl Judged {
         self.doubts.is_empty()
     }
 
+    /// Whether it is in doubt for what may go together with a loss. One in which that was not seen
+    /// which its fault is for was no such fault.
+    pub fn is_open(&self) -> bool {
+        let mut doubts = self.doubts.iter();
+        doubts.any(|doubt| !matches!(doubt, Doubt::NotSeen(_)))
+    }
+
     /// The longest that a reader did not show what had been acknowledged, in ms.
     pub fn stale_ms_max(&self) -> Option<f64> {
         let all = self.readers.iter().filter_map(|reader| reader.stale_ms_max);

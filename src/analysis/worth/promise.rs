@@ -45,6 +45,14 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         return Promise::none(Reason::NotBuilt);
     }
     let walk = Walk::of(terms, fault, trial);
+    if let Some(reason) = given_away(terms, fault) {
+        return Promise {
+            is_whole: false,
+            covers_replicas: false,
+            covers_pages: reason != Reason::TornPages,
+            ..Promise::none(reason)
+        };
+    }
     let all = told(&walk, trial);
     let is_whole = is_whole(&walk);
     let covers_balances = fault.writing != Writing::ReadFirst;
@@ -79,6 +87,21 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
         covers_replicas,
         covers_log: until_us.is_none() && !has_been_full,
         hangs_on_alone: kept.iter().any(|kept| kept.hangs_on_alone),
+        covers_pages: true,
+    }
+}
+
+/// Settings with which no server promises anything in such a fault.
+fn given_away(terms: &PromiseTerms, fault: &Fault) -> Option<Reason> {
+    let takes_power = |step: &Step| {
+        matches!(step.deed, Deed::PowerCut(..) | Deed::FailDisk(_))
+    };
+    let is_torn = terms.may_tear_pages && fault.steps.iter().any(takes_power);
+    let is_parted = terms.may_both_go_on && !fault.steps.is_empty();
+    match (is_torn, is_parted) {
+        (true, _) => Some(Reason::TornPages),
+        (false, true) => Some(Reason::BothGoOn),
+        (false, false) => None,
     }
 }
 

@@ -11,6 +11,19 @@ use crate::study::{Flavour, Mode, ModeSpec, Variables, nodes};
 /// `sync_relay_log` where nobody says otherwise, in MySQL and MariaDB.
 const SYNC_RELAY_LOG: u32 = 10_000;
 
+/// Server variables, in lower case, and values in upper case, with which a loss of power may leave a
+/// page half old and half new, or not there at all ("innodb_doublewrite" and "innodb_flush_method"
+/// in the MySQL Reference Manual and the MariaDB documentation).
+const TEARS_PAGES: [(&str, &[&str]); 2] = [
+    ("innodb_doublewrite", &["OFF", "0", "DETECT_ONLY"]),
+    ("innodb_flush_method", &["NOSYNC", "LITTLESYNC"]),
+];
+/// Words of `wsrep_provider_options` with which two parts of a cluster may both go on ("Galera
+/// Parameters" in its documentation).
+const PARTS_GO_ON: [&str; 2] = ["pc.ignore_sb", "pc.ignore_quorum"];
+/// How much a node counts there; otherwise than alike, a part with fewer nodes may be the whole.
+const WEIGHT: &str = "pc.weight";
+
 /// What a promise hangs on. What is not known is taken for what promises less.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromiseTerms {
@@ -33,6 +46,10 @@ pub struct PromiseTerms {
     /// in MariaDB. Its recovery cuts off its binary log's end where InnoDB does not hold it as
     /// committed (MDEV-21117, MDEV-33465), and with a binary log InnoDB writes that later.
     pub comes_back_as_replica: bool,
+    /// Whether a node that loses its power may find pages that are neither old nor new.
+    pub may_tear_pages: bool,
+    /// Whether parts of a cluster that are cut off from each other may both go on.
+    pub may_both_go_on: bool,
 }
 
 impl PromiseTerms {
@@ -47,6 +64,8 @@ impl PromiseTerms {
             relay_log_recovery: true,
             are_replicas_crash_safe: false,
             comes_back_as_replica: false,
+            may_tear_pages: false,
+            may_both_go_on: false,
         }
     }
 
@@ -61,32 +80,48 @@ impl PromiseTerms {
         let flushes: Option<Vec<u32>> = of_nodes.values().map(flush).collect();
         let loosest = flushes.into_iter().flatten();
         let loosest = loosest.max_by_key(|events| (*events == 0, *events));
-        let says = |of: &Variables, name: &str, words: [&str; 2]| {
+        let says = |of: &Variables, name: &str, words: &[&str]| {
             let value = of.get(name).map(|value| value.to_ascii_uppercase());
             value.is_some_and(|value| words.contains(&&value[..]))
         };
-        let all_say = |name: &str, words: [&str; 2]| {
+        let all_say = |name: &str, words: &[&str]| {
             !of_nodes.is_empty() && of_nodes.values().all(|of| says(of, name, words))
         };
-        let is_replica = |of: &Variables| says(of, "init_rpl_role", ["SLAVE", "REPLICA"]);
+        let any_says = |(name, words): &(&str, &[&str])| {
+            let mut nodes = of_nodes.values();
+            nodes.any(|of| says(of, name, words))
+        };
         PromiseTerms {
             sync_relay_log: loosest.unwrap_or(SYNC_RELAY_LOG),
-            relay_log_recovery: is_mariadb || !all_say("relay_log_recovery", ["OFF", "0"]),
-            are_replicas_crash_safe: is_mariadb || all_say("gtid_mode", ["ON", "1"]),
-            comes_back_as_replica: of_nodes.values().any(is_replica),
+            relay_log_recovery: is_mariadb || !all_say("relay_log_recovery", &["OFF", "0"]),
+            are_replicas_crash_safe: is_mariadb || all_say("gtid_mode", &["ON", "1"]),
+            comes_back_as_replica: any_says(&("init_rpl_role", &["SLAVE", "REPLICA"])),
+            may_tear_pages: TEARS_PAGES.iter().any(any_says),
+            may_both_go_on: of_nodes.values().any(may_both_go_on),
             ..self
         }
     }
 
     /// Whether all is flushed before a client is told. With a binary log both logs must be: a
-    /// commit that recovery finds in the redo log alone, prepared only, is rolled back.
+    /// commit that recovery finds in the redo log alone, prepared only, is rolled back. MariaDB's 3
+    /// flushes the redo log twice.
     pub fn flushes(&self) -> bool {
         let Durability {
             flush_log,
             sync_binlog,
         } = self.durability;
-        flush_log == 1 && (sync_binlog == 1 || !self.has_binary_log)
+        matches!(flush_log, 1 | 3) && (sync_binlog == 1 || !self.has_binary_log)
     }
+}
+
+fn may_both_go_on(of: &Variables) -> bool {
+    let options = of.get("wsrep_provider_options").map_or("", String::as_str);
+    let options = options.split(';').filter_map(|one| one.split_once('='));
+    let mut options = options.map(|(name, value)| (name.trim(), value.trim()));
+    options.any(|(name, value)| match name {
+        WEIGHT => value != "1",
+        _ => PARTS_GO_ON.contains(&name) && !["false", "no", "0", "off"].contains(&value),
+    })
 }
 
 /// The looser of each of both logs' settings: what is known, and what a node has of its own.
@@ -97,7 +132,7 @@ fn loosest(known: Durability, own: &Variables) -> Durability {
     };
     let flush_log = value("innodb_flush_log_at_trx_commit").unwrap_or(known.flush_log);
     let sync_binlog = value("sync_binlog").unwrap_or(known.sync_binlog);
-    // 1 flushes at each commit, 2 hands over, 0 does neither.
+    // 1 and MariaDB's 3 flush at each commit, 2 hands over, 0 does neither.
     let looseness = |log: &u32| [1, 2, 0].iter().position(|other| other == log);
     let logs = [known.flush_log, flush_log];
     let binlogs = [known.sync_binlog, sync_binlog];
@@ -150,6 +185,10 @@ pub struct Promise {
     pub covers_log: bool,
     /// It hangs on whether a source or a head went on alone, and when.
     pub hangs_on_alone: bool,
+    /// Pages are old or new: a server that refuses its data, and tables that fail their check, are
+    /// nobody's right.
+    #[serde(skip)]
+    pub covers_pages: bool,
 }
 
 /// A node that acknowledges, or shows, without a promise.
@@ -177,6 +216,7 @@ impl Promise {
             covers_log: false,
             covers_replicas: true,
             hangs_on_alone: false,
+            covers_pages: true,
         }
     }
 
@@ -232,6 +272,8 @@ pub enum Reason {
     DiskFull,
     DiskFailed,
     WentAlone,
+    TornPages,
+    BothGoOn,
     Unclear,
     NotBuilt,
 }
@@ -266,6 +308,8 @@ impl Reason {
             Reason::DiskFull => "a disk was full",
             Reason::DiskFailed => "a disk failed",
             Reason::WentAlone => "it went on alone",
+            Reason::TornPages => "with these settings a loss of power may tear pages",
+            Reason::BothGoOn => "with these settings parts of a cluster may both go on",
             Reason::Unclear => "the record does not tell who took over",
             Reason::NotBuilt => "what takes over from such a mode is not built",
         }
@@ -286,14 +330,18 @@ mod tests {
         PromiseTerms::of(&spec, &["a".to_owned()], Durability::STRICT)
     }
 
-    fn set(flavour: Flavour, nodes: &[&[(&str, &str)]]) -> (u32, bool, bool) {
+    fn with(flavour: Flavour, nodes: &[&[(&str, &str)]]) -> PromiseTerms {
         let of_node = |(index, all): (usize, &&[(&str, &str)])| {
             let all = all.iter();
             let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             (index.to_string(), all.collect::<Variables>())
         };
         let of_nodes = nodes.iter().enumerate().map(of_node).collect();
-        let terms = terms().with_settings(flavour, &of_nodes);
+        terms().with_settings(flavour, &of_nodes)
+    }
+
+    fn set(flavour: Flavour, nodes: &[&[(&str, &str)]]) -> (u32, bool, bool) {
+        let terms = with(flavour, nodes);
         (
             terms.sync_relay_log,
             terms.relay_log_recovery,
@@ -319,6 +367,33 @@ mod tests {
         assert_eq!(set(mysql, &[strict, &[]]), (SYNC_RELAY_LOG, true, false));
         assert_eq!(set(mysql, &[]), (SYNC_RELAY_LOG, true, false));
         assert_eq!(set(mariadb, &[strict]), (1, true, true), "relay logs go");
+    }
+
+    #[test]
+    fn settings_that_give_a_guarantee_away_are_seen_at_any_node() {
+        let tears = |name, value| {
+            let nodes: [&[(&str, &str)]; 2] = [&[], &[(name, value)]];
+            with(Flavour::Mysql, &nodes).may_tear_pages
+        };
+        for (name, value, expected) in [
+            ("innodb_doublewrite", "OFF", true),
+            ("innodb_doublewrite", "DETECT_ONLY", true),
+            ("innodb_doublewrite", "ON", false),
+            ("innodb_doublewrite", "DETECT_AND_RECOVER", false),
+            ("innodb_flush_method", "nosync", true),
+            ("innodb_flush_method", "O_DIRECT", false),
+        ] {
+            assert_eq!(tears(name, value), expected, "{name} {value}");
+        }
+        let goes_on = |options| {
+            let nodes: [&[(&str, &str)]; 2] = [&[], &[("wsrep_provider_options", options)]];
+            with(Flavour::Mariadb, &nodes).may_both_go_on
+        };
+        let usual = "gcache.size = 128M; pc.ignore_quorum = false; pc.ignore_sb = no; \
+                     pc.weight = 1; ";
+        assert!(!goes_on(usual) && !goes_on(""));
+        assert!(goes_on(&usual.replace("sb = no", "sb = true")));
+        assert!(goes_on("pc.ignore_quorum=yes") && goes_on("a.b = 1; pc.weight = 2"));
     }
 
     #[test]
@@ -371,6 +446,7 @@ mod tests {
             .flushes()
         };
         assert!(with(1, 1, true) && with(1, 0, false));
+        assert!(with(3, 1, true), "MariaDB's, which flushes twice");
         assert!(!with(1, 0, true) && !with(2, 1, true) && !with(1, 100, true));
     }
 

@@ -2,14 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::history::{Answer, Transfer};
+use crate::record::history::{Answer, Transfer, UNKNOWN_NODE};
 use crate::record::trials::{Candidate, Done, Trial};
 use crate::study::faults::{Choose, Deed, Fault, Reach};
 
 /// Whether it was seen.
 pub fn is_seen(reach: Reach, fault: &Fault, trial: &Trial) -> bool {
     match reach {
-        Reach::InFlight(step) => done(trial, step).is_some_and(|it| in_flight(trial, it) > 0),
+        Reach::InFlight(step) => done(trial, step).is_some_and(|it| {
+            let befalls = |transfer: &&Transfer| {
+                let node = transfer.node;
+                it.nodes.is_empty() || node == UNKNOWN_NODE || it.nodes.contains(&node)
+            };
+            on_their_way(trial, it).any(|transfer| befalls(&transfer))
+        }),
         Reach::AcknowledgedBefore(step, least) => done(trial, step).is_some_and(|it| {
             let before = acknowledged(trial).filter(|told| told.ended_us < it.begun_us);
             before.count() as u64 >= least
@@ -29,10 +35,15 @@ fn acknowledged(trial: &Trial) -> impl Iterator<Item = &Transfer> {
     all.filter(|transfer| transfer.answer == Answer::Acknowledged)
 }
 
+/// How many commits were on their way when a step was in force, to whatever node.
+pub fn in_flight(trial: &Trial, step: &Done) -> usize {
+    on_their_way(trial, step).count()
+}
+
 /// Commits that had been sent when a step was in force, and had not been answered by then. Whose
 /// connection was lost meanwhile has been answered nothing.
-pub fn in_flight(trial: &Trial, step: &Done) -> usize {
-    let is_on_its_way = |transfer: &&Transfer| {
+fn on_their_way<'t>(trial: &'t Trial, step: &'t Done) -> impl Iterator<Item = &'t Transfer> {
+    let is_on_its_way = move |transfer: &&Transfer| {
         let is_sent = transfer.commit_us.is_some_and(|us| us <= step.ended_us);
         let until_us = match transfer.answer {
             Answer::Unanswered => step.begun_us,
@@ -40,8 +51,7 @@ pub fn in_flight(trial: &Trial, step: &Done) -> usize {
         };
         is_sent && until_us <= transfer.ended_us
     };
-    let all = trial.history.transfers.iter();
-    all.filter(is_on_its_way).count()
+    trial.history.transfers.iter().filter(is_on_its_way)
 }
 
 /// Whether another candidate had received more than the chosen one, or executed more.
@@ -149,6 +159,12 @@ mod tests {
             "the kill took the answer"
         );
         assert!(!is(Reach::InFlight(1), 250), "no such step");
+        for (nodes, is_its) in [(&[1][..], false), (&[0, 1], true), (&[], true)] {
+            let trial = with(&[(0, 200)], vec![done(0, 260, nodes)]);
+            assert_eq!(is_seen(in_flight, &fault, &trial), is_its, "{nodes:?}");
+        }
+        let trial = with(&[(UNKNOWN_NODE, 200)], vec![done(0, 260, &[1])]);
+        assert!(is_seen(in_flight, &fault, &trial), "behind a proxy");
         let before = |least| Reach::AcknowledgedBefore(0, least);
         assert!(is(before(1), 300) && !is(before(2), 300) && is(before(2), 301));
     }

@@ -171,10 +171,15 @@ fn bound(worth: &CampaignWorth) -> Option<String> {
     }
     let told = format!("lost in {lossy} of {}", count(sound as u64, "trial"));
     let bound = worth.loss_share_max.map(|share| {
-        let of = match worth.trials_conclusive {
+        let conclusive = match worth.trials_conclusive {
             all if all == sound => String::new(),
             some => format!(", {some} of them with nothing in doubt"),
         };
+        let open = match worth.trials_open {
+            0 => String::new(),
+            open => format!("; {} left in doubt may have, too", count(open as u64, "trial")),
+        };
+        let of = conclusive + &open;
         format!(
             "{of}: below {} of such faults take anything (95 %, Clopper and Pearson 1934)",
             percent(share)

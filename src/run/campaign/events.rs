@@ -85,8 +85,8 @@ impl Stage<'_, '_> {
         if self.state.alone.is_over || !self.subject.lab().nodes[writer].is_up() {
             return Ok(());
         }
+        // One that stands still acknowledges nothing: what it was last seen to do holds.
         if self.state.paused.contains(&writer) {
-            self.state.alone.miss();
             return Ok(());
         }
         let asked_us = self.crowd.now_us();

@@ -18,8 +18,13 @@ use crate::record::history::{Held, Row, Token};
 use crate::record::trials::{Delivered, Trial};
 use crate::study::mode::Family;
 
-/// How long members may take until all have applied what any of them has.
+/// How long members may take until all have applied what any of them has, and have come to rest.
 const LEVEL_LIMIT: Duration = Duration::from_secs(120);
+/// A member that executes nothing for so long rests.
+const REST: Duration = Duration::from_millis(100);
+/// How long clients' sessions at members may take to end: a COMMIT may wait until a member is put
+/// out.
+const MEMBERS_SESSIONS_LIMIT: Duration = Duration::from_secs(60);
 /// How long a cluster may take until all of its members are whole.
 const WHOLE_LIMIT: Duration = Duration::from_secs(30);
 /// How long a replica may take to come level with the writer: one that does not is not held
@@ -81,21 +86,22 @@ fn logged(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<Option<Deliver
         return Ok(None);
     };
     let node = &mut stage.lab().nodes[i];
-    if node.value(HAS_ROWS_LOGGED)?.as_deref() != Some("1") || !clients_have_gone(node)? {
+    let has_rows = node.value(HAS_ROWS_LOGGED)?.as_deref() == Some("1");
+    if !has_rows || !clients_have_gone(node, SESSIONS_LIMIT)? {
         return Ok(None);
     }
     binary_log::logged(byte(i), &node.data(), TRANSFERS).map(Some)
 }
 
 /// Waits a while for it. Not by a table of sessions, which a server may write to its disk.
-fn clients_have_gone(node: &mut Node) -> Result<bool> {
+fn clients_have_gone(node: &mut Node, limit: Duration) -> Result<bool> {
     let begun = Instant::now();
     loop {
         let sessions = node.rows("SHOW PROCESSLIST")?;
         if !sessions.iter().any(|session| said(session, "User") == USER) {
             return Ok(true);
         }
-        if begun.elapsed() > SESSIONS_LIMIT {
+        if begun.elapsed() > limit {
             return Ok(false);
         }
         pause(STEP)?;
@@ -163,11 +169,41 @@ fn component_of(all: &[(usize, Component)], writer: usize) -> (Vec<usize>, bool)
     }
 }
 
-/// Members that serve have all applied what any of them has.
+/// Members that serve have all applied what any of them has, and nothing more comes: they are read
+/// one after the other.
 fn wait_level(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<()> {
     if !stage.is_cluster() {
         return Ok(());
     }
+    for &i in serving {
+        if !clients_have_gone(&mut stage.lab().nodes[i], MEMBERS_SESSIONS_LIMIT)? {
+            let tried = format!("see clients' sessions at {} end", stage.names(&[i]));
+            let status = format!("not so within {} s", MEMBERS_SESSIONS_LIMIT.as_secs());
+            return Err(breakdown(tried, status));
+        }
+    }
+    let begun = Instant::now();
+    loop {
+        bring_level(stage, serving)?;
+        let before = executed(stage, serving)?;
+        pause(REST)?;
+        if executed(stage, serving)? == before {
+            return Ok(());
+        }
+        if begun.elapsed() > LEVEL_LIMIT {
+            let tried = "see members come to rest";
+            let status = format!("not so within {} s", LEVEL_LIMIT.as_secs());
+            return Err(breakdown(tried, status));
+        }
+    }
+}
+
+fn executed(stage: &mut Stage<'_, '_>, nodes: &[usize]) -> Result<Vec<Gtids>> {
+    let of = |&i: &usize| faults::executed(stage.lab(), i);
+    nodes.iter().map(of).collect()
+}
+
+fn bring_level(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<()> {
     for &i in serving {
         for &other in serving.iter().filter(|other| **other != i) {
             if let Some(words) = faults::level(stage.lab(), i, other, LEVEL_LIMIT)? {

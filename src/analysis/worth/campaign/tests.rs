@@ -76,14 +76,23 @@ fn the_worst_of_its_trials_is_its_verdict() {
 /// "0 of n" says no more than this.
 #[test]
 fn none_of_n_trials_has_its_bound() {
-    // No trials count that the lab could not end, or that show nothing of the fault.
-    let planted = [LEGAL, Planted::NotBitten, LEGAL, Planted::Undone];
-    let none = worth(Setting::Promoted, &planted);
-    assert_eq!((none.trials_sound, none.trials_conclusive), (3, 2));
-    let bound = none.loss_share_max.expect("none lost");
-    assert!((bound - (1.0 - 0.05_f64.sqrt())).abs() < 1e-12, "{bound}");
-    assert!((share_max(20).unwrap() - 0.1391).abs() < 1e-4);
-    assert_eq!(share_max(0), None);
+    let is_near = |share: Option<f64>, expected: f64| {
+        let share = share.expect("a bound");
+        assert!((share - expected).abs() < 1e-4, "{share}");
+    };
+    is_near(share_max(20, 0), 1.0 - 0.05_f64.powf(1.0 / 20.0));
+    is_near(share_max(20, 0), 0.1391);
+    assert_eq!((share_max(0, 0), share_max(0, 3)), (None, None));
+    // What befell the lab may go together with a loss.
+    let open = worth(Setting::Promoted, &[LEGAL, Planted::NotBitten, LEGAL, Planted::Undone]);
+    let counts = (open.trials_sound, open.trials_conclusive, open.trials_open);
+    assert_eq!(counts, (3, 2, 2));
+    // The share at which at most two of four are seen in 5 %: x^3 (4 - 3x) = 0.95.
+    is_near(open.loss_share_max, 0.9024);
+    // One that was not what its fault is says nothing.
+    let blind = worth(Setting::Promoted, &[LEGAL, Planted::NotReached, LEGAL]);
+    assert_eq!((blind.trials_conclusive, blind.trials_open), (2, 0));
+    is_near(blind.loss_share_max, 1.0 - 0.05_f64.sqrt());
 }
 
 #[test]

@@ -77,11 +77,16 @@ fn a_loose_one_has_to_lose_in_its_share_of_trials() {
     assert!(came_of(control, &four).has_fired());
     let three = [&lossy, &lossy, &lossy, &legal, &legal].map(Made::clone);
     says(control, &three, "3 of 5 trials lost something");
-    // Those in doubt are no trials.
+    // Those in doubt have shown nothing.
     let mut undone = lossy.clone();
     undone.trial.undecided = Some("the lab's".to_owned());
     says(control, slice::from_ref(&undone), "none of its trials");
-    assert!(came_of(control, &[undone, lossy]).has_fired());
+    let with_one = [&undone, &lossy, &lossy, &lossy, &lossy].map(Made::clone);
+    assert!(came_of(control, &with_one).has_fired());
+    let with_two = [&undone, &undone, &lossy, &lossy, &lossy].map(Made::clone);
+    says(control, &with_two, "3 of 5 trials lost something");
+    let most = [&undone, &undone, &legal].map(Made::clone);
+    says(Control::Nothing, &most, "1 of 3 trials could be judged");
 }
 
 /// One that does not come up has lost all, and shows nothing of what a control is to show.

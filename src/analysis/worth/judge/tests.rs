@@ -160,6 +160,23 @@ fn where_a_node_came_back_short_broken_rows_are_no_promise_broken() {
     assert_eq!(verdict(&short), Verdict::LostNoPromise);
 }
 
+#[test]
+fn pages_may_be_corrupt_only_where_settings_let_them_tear() {
+    let mut made = legal(Setting::Killed);
+    made.trial.serving[0].tables_ok = Some(false);
+    let tearing = Promise {
+        covers_pages: false,
+        ..promise_of(false)
+    };
+    let verdict = |made: &Made, promise| judge(&made.fault, &made.trial, promise).verdict;
+    assert_eq!(verdict(&made, &promise_of(false)), Verdict::Broken);
+    assert_eq!(verdict(&made, &tearing), Verdict::LostNoPromise);
+    made.trial.serving.clear();
+    made.trial.refused = Some("a page is corrupted".to_owned());
+    assert_eq!(verdict(&made, &promise_of(false)), Verdict::Broken);
+    assert_eq!(verdict(&made, &tearing), Verdict::LostNoPromise);
+}
+
 /// A lost update of clients that read without a lock, which no server promises to keep from.
 #[test]
 fn what_is_written_back_unlocked_may_be_lost_and_rows_may_not() {

@@ -144,6 +144,26 @@ fn a_single_server_promises_what_its_settings_hold() {
 }
 
 #[test]
+fn who_lets_pages_tear_or_parts_go_on_promises_nothing_of_that() {
+    let cut: [Did; 2] = [(power_cut(), &[0]), (restart(), &[0])];
+    let killed: [Did; 2] = [(kill(), &[0]), (restart(), &[0])];
+    let tearing = PromiseTerms {
+        may_tear_pages: true,
+        ..terms(Mode::Single, 1, STRICT)
+    };
+    is_not(&tearing, &cut, Reason::TornPages);
+    assert!(!promised_of(&tearing, &cut, &trial(&cut, &[(0, 500)])).covers_pages);
+    is_given(&tearing, &killed, Reason::HandedOver);
+    let parted = PromiseTerms {
+        may_both_go_on: true,
+        ..terms(GALERA, 3, STRICT)
+    };
+    is_not(&parted, &[(self::cut(), &[0])], Reason::BothGoOn);
+    is_given(&parted, &[], Reason::Untouched);
+    assert!(promised_of(&parted, &cut, &trial(&cut, &[(0, 500)])).covers_pages);
+}
+
+#[test]
 fn asynchronous_replicas_need_not_have_received_anything() {
     let plain = terms(Mode::Async, 3, STRICT);
     is_not(

@@ -10,7 +10,7 @@ use crate::analysis::worth::Verdict;
 use crate::analysis::worth::tests::made::{Made, Setting};
 use crate::analysis::worth::tests::planted::Planted;
 use crate::record::packed::PackedCampaign;
-use crate::study::Sweep;
+use crate::study::{Sweep, Varied};
 use crate::study::faults::{Control, Injection, Writing};
 
 /// A campaign of made-up trials, one of each of these anomalies, under that name.
@@ -217,4 +217,22 @@ fn servers_are_judged_by_the_settings_that_they_had() {
         of_node.insert(OF_MARIADB.to_owned(), "0".to_owned());
     }
     assert!(terms(&header).relay_log_recovery, "MariaDB always does");
+}
+
+/// Its servers are those of the mode that it is a variant of, and were asked as those of that.
+#[test]
+fn a_variant_is_judged_by_what_it_changes() {
+    let mut header = example().header;
+    let mut spec = header.study.modes[2].clone();
+    header.labs[0].modes = vec![spec.label.clone()];
+    for of_node in header.labs[0].variables.values_mut() {
+        of_node.insert("sync_relay_log".to_owned(), "1".to_owned());
+    }
+    let flushes = |spec: &ModeSpec| promise_terms(&header, spec, Durability::STRICT).sync_relay_log;
+    assert_eq!(flushes(&spec), 1);
+    spec.varied = Some(Varied {
+        of: "its base".to_owned(),
+        changed: [("sync_relay_log".to_owned(), "10000".to_owned())].into(),
+    });
+    assert_eq!(flushes(&spec), 10_000);
 }

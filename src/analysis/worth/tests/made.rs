@@ -69,6 +69,8 @@ pub fn terms(mode: Mode, nodes: usize, durability: Durability) -> PromiseTerms {
         relay_log_recovery: false,
         are_replicas_crash_safe: true,
         comes_back_as_replica: false,
+        may_tear_pages: false,
+        may_both_go_on: false,
     }
 }
 

@@ -46,9 +46,11 @@ fn replica(stage: &mut Stage<'_, '_>, promotion: Promotion) -> Result<Seen> {
     stage.arm();
     stage.note_candidates(&taken.had, taken.chosen);
     let takes_writes = stage.lab().nodes[taken.chosen].takes_writes();
+    // What is promised afterwards takes the whole of it for done.
+    let is_whole = taken.ungiven.is_empty() && taken.is_fenced != Some(false);
     Ok(Seen {
         nodes: vec![taken.chosen],
-        bite: Some(takes_writes),
+        bite: Some(takes_writes && is_whole),
         said: told(summary(stage, &taken), &remarks(stage, &taken)),
     })
 }
