@@ -52,7 +52,10 @@ pub fn came(control: Control, trials: &[(&Trial, &Judged)]) -> Came {
         return Came::Otherwise("none of its trials could be judged".to_owned());
     }
     if 2 * clear.len() < all {
-        let why = format!("{} of {all} trials could be judged, and not half", clear.len());
+        let why = format!(
+            "{} of {all} trials could be judged, and not half",
+            clear.len()
+        );
         return Came::Otherwise(why);
     }
     match control {
@@ -62,8 +65,8 @@ pub fn came(control: Control, trials: &[(&Trial, &Judged)]) -> Came {
     }
 }
 
-/// Something wrong in one trial is enough. That nothing is takes half of all that saw what they were
-/// made for: a commit on its way, for one.
+/// Something wrong in one trial is enough. That nothing is takes half of all to have seen what they
+/// were made for: a commit on its way, for one.
 fn nothing(trials: &[(&Trial, &Judged)], all: usize) -> Came {
     let is_wrong = |(trial, judged): &&(&Trial, &Judged)| {
         judged.counts.anything() > 0 || trial.refused.is_some()

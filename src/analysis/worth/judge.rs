@@ -34,8 +34,8 @@ pub fn judge(fault: &Fault, trial: &Trial, promise: &Promise) -> Judged {
     judged
 }
 
-/// What nothing allows is found whatever else is not known, as long as the evidence is sound. That a
-/// server refuses its own data, or tables fail their check, only settings allow that tear pages.
+/// What nothing allows is found whatever else is not known, as long as the evidence is sound. Only
+/// settings that tear pages allow that a server refuses its own data, or tables fail their check.
 fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
     let Judged {
         counts,

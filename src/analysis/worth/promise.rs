@@ -93,9 +93,7 @@ pub fn promise(terms: &PromiseTerms, fault: &Fault, trial: &Trial) -> Promise {
 
 /// Settings with which no server promises anything in such a fault.
 fn given_away(terms: &PromiseTerms, fault: &Fault) -> Option<Reason> {
-    let takes_power = |step: &Step| {
-        matches!(step.deed, Deed::PowerCut(..) | Deed::FailDisk(_))
-    };
+    let takes_power = |step: &Step| matches!(step.deed, Deed::PowerCut(..) | Deed::FailDisk(_));
     let is_torn = terms.may_tear_pages && fault.steps.iter().any(takes_power);
     let is_parted = terms.may_both_go_on && !fault.steps.is_empty();
     match (is_torn, is_parted) {

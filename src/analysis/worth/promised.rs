@@ -11,9 +11,9 @@ use crate::study::{Flavour, Mode, ModeSpec, Variables, nodes};
 /// `sync_relay_log` where nobody says otherwise, in MySQL and MariaDB.
 const SYNC_RELAY_LOG: u32 = 10_000;
 
-/// Server variables, in lower case, and values in upper case, with which a loss of power may leave a
-/// page half old and half new, or not there at all ("innodb_doublewrite" and "innodb_flush_method"
-/// in the MySQL Reference Manual and the MariaDB documentation).
+/// Server variables, and values in upper case, with which a loss of power may leave a page half old
+/// and half new, or not there at all ("innodb_doublewrite" and "innodb_flush_method" in the MySQL
+/// Reference Manual and the MariaDB documentation).
 const TEARS_PAGES: [(&str, &[&str]); 2] = [
     ("innodb_doublewrite", &["OFF", "0", "DETECT_ONLY"]),
     ("innodb_flush_method", &["NOSYNC", "LITTLESYNC"]),

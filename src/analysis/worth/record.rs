@@ -107,7 +107,11 @@ fn promise_terms(header: &Header, spec: &ModeSpec, durability: Durability) -> Pr
     };
     // A variant shares its servers with the mode that it is one of. They were asked as those of
     // that.
-    let changed: Variables = spec.varied.iter().flat_map(|it| it.changed.clone()).collect();
+    let changed: Variables = spec
+        .varied
+        .iter()
+        .flat_map(|it| it.changed.clone())
+        .collect();
     let own = |(node, of_node): (&String, &Variables)| {
         let all = of_node.clone().into_iter().chain(changed.clone());
         (node.clone(), all.collect())

@@ -177,7 +177,10 @@ fn bound(worth: &CampaignWorth) -> Option<String> {
         };
         let open = match worth.trials_open {
             0 => String::new(),
-            open => format!("; {} left in doubt may have, too", count(open as u64, "trial")),
+            open => format!(
+                "; {} left in doubt may have, too",
+                count(open as u64, "trial")
+            ),
         };
         let of = conclusive + &open;
         format!(

@@ -84,7 +84,10 @@ fn none_of_n_trials_has_its_bound() {
     is_near(share_max(20, 0), 0.1391);
     assert_eq!((share_max(0, 0), share_max(0, 3)), (None, None));
     // What befell the lab may go together with a loss.
-    let open = worth(Setting::Promoted, &[LEGAL, Planted::NotBitten, LEGAL, Planted::Undone]);
+    let open = worth(
+        Setting::Promoted,
+        &[LEGAL, Planted::NotBitten, LEGAL, Planted::Undone],
+    );
     let counts = (open.trials_sound, open.trials_conclusive, open.trials_open);
     assert_eq!(counts, (3, 2, 2));
     // The share at which at most two of four are seen in 5 %: x^3 (4 - 3x) = 0.95.

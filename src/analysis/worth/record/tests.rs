@@ -10,8 +10,8 @@ use crate::analysis::worth::Verdict;
 use crate::analysis::worth::tests::made::{Made, Setting};
 use crate::analysis::worth::tests::planted::Planted;
 use crate::record::packed::PackedCampaign;
-use crate::study::{Sweep, Varied};
 use crate::study::faults::{Control, Injection, Writing};
+use crate::study::{Sweep, Varied};
 
 /// A campaign of made-up trials, one of each of these anomalies, under that name.
 fn campaign(name: &str, setting: Setting, planted: &[Planted]) -> Campaign {

@@ -118,8 +118,8 @@ fn forget_connections(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<&'static
     })
 }
 
-/// Echoes that find out whether nobody hears these nodes, nor they anybody; with `site`, neither the
-/// clients in the first writer's.
+/// Echoes that find out whether nobody hears these nodes, nor they anybody; with `site`, neither
+/// the clients in the first writer's.
 fn send_into_darkness(
     stage: &Stage<'_, '_>,
     nodes: &[usize],

@@ -8,7 +8,7 @@ use crate::error::{Result, breakdown};
 use crate::lab::mode::faults::{self, TakenOver};
 use crate::lab::node::pause;
 use crate::run::campaign::roles;
-use crate::run::campaign::stage::{Seen, Stage};
+use crate::run::campaign::stage::{Seen, Stage, Trouble};
 use crate::study::faults::{Promotion, Target};
 use crate::study::mode::Family;
 
@@ -46,8 +46,12 @@ fn replica(stage: &mut Stage<'_, '_>, promotion: Promotion) -> Result<Seen> {
     stage.arm();
     stage.note_candidates(&taken.had, taken.chosen);
     let takes_writes = stage.lab().nodes[taken.chosen].takes_writes();
-    // What is promised afterwards takes the whole of it for done.
-    let is_whole = taken.ungiven.is_empty() && taken.is_fenced != Some(false);
+    // What is promised afterwards takes the whole of it for done. Appliers that wait for a disk of
+    // ours are no server's fault.
+    let troubles = stage.state.disks.troubles.get(&taken.chosen);
+    let is_stalled = troubles.is_some_and(|all| all.contains(&Trouble::Stalled));
+    let is_held_up = is_stalled && taken.promoted.unapplied.is_some();
+    let is_whole = taken.ungiven.is_empty() && taken.is_fenced != Some(false) && !is_held_up;
     Ok(Seen {
         nodes: vec![taken.chosen],
         bite: Some(takes_writes && is_whole),
