@@ -385,14 +385,15 @@ mod tests {
         ] {
             assert_eq!(tears(name, value), expected, "{name} {value}");
         }
-        let goes_on = |options| {
+        let goes_on = |options: &str| {
             let nodes: [&[(&str, &str)]; 2] = [&[], &[("wsrep_provider_options", options)]];
             with(Flavour::Mariadb, &nodes).may_both_go_on
         };
         let usual = "gcache.size = 128M; pc.ignore_quorum = false; pc.ignore_sb = no; \
                      pc.weight = 1; ";
         assert!(!goes_on(usual) && !goes_on(""));
-        assert!(goes_on(&usual.replace("sb = no", "sb = true")));
+        let ignoring = usual.replace("sb = no", "sb = true");
+        assert!(goes_on(&ignoring));
         assert!(goes_on("pc.ignore_quorum=yes") && goes_on("a.b = 1; pc.weight = 2"));
     }
 

@@ -178,7 +178,7 @@ fn bound(worth: &CampaignWorth) -> Option<String> {
         let open = match worth.trials_open {
             0 => String::new(),
             open => format!(
-                "; {} left in doubt may have, too",
+                "; with {} in doubt counted as lost",
                 count(open as u64, "trial")
             ),
         };

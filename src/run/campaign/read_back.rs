@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::stage::{Stage, TRANSFERS, byte};
 use crate::error::{Error, Result, Tried, breakdown};
 use crate::lab::Lab;
+use crate::lab::mode::Gtids;
 use crate::lab::mode::component::Component;
 use crate::lab::mode::members::{State, View};
 use crate::lab::mode::{faults, regroup};

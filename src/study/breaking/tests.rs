@@ -390,8 +390,7 @@ fn what_cannot_be_asked_is_told() {
         (
             with(&["link-cutt", "8", "77"], &[], &[]),
             &[
-                "FAULT: given link-cutt; must be one of",
-                "did you mean link-cut?",
+                "FAULT: given link-cutt; is no fault: did you mean link-cut?",
                 "FAULT: given 8; has no fault (An acknowledgement",
                 "FAULT: given 77; is the number of no known anomaly",
             ][..],

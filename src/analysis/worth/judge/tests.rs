@@ -164,16 +164,17 @@ fn where_a_node_came_back_short_broken_rows_are_no_promise_broken() {
 fn pages_may_be_corrupt_only_where_settings_let_them_tear() {
     let mut made = legal(Setting::Killed);
     made.trial.serving[0].tables_ok = Some(false);
+    let short = promise_of(false);
     let tearing = Promise {
         covers_pages: false,
         ..promise_of(false)
     };
     let verdict = |made: &Made, promise| judge(&made.fault, &made.trial, promise).verdict;
-    assert_eq!(verdict(&made, &promise_of(false)), Verdict::Broken);
+    assert_eq!(verdict(&made, &short), Verdict::Broken);
     assert_eq!(verdict(&made, &tearing), Verdict::LostNoPromise);
     made.trial.serving.clear();
     made.trial.refused = Some("a page is corrupted".to_owned());
-    assert_eq!(verdict(&made, &promise_of(false)), Verdict::Broken);
+    assert_eq!(verdict(&made, &short), Verdict::Broken);
     assert_eq!(verdict(&made, &tearing), Verdict::LostNoPromise);
 }
 
