@@ -72,7 +72,7 @@ pub struct CampaignWorth {
 }
 
 /// The upper end of the exact 95 % interval (one-sided) of a share that was not seen in `without`
-/// trials, and seen in `with`. `None` where it was not seen in none.
+/// trials, and seen in `with`. `None` where each has seen it.
 pub fn share_max(without: usize, with: usize) -> Option<f64> {
     let beta = Beta::new(with as f64 + 1.0, without as f64).ok()?;
     Some(beta.inverse_cdf(0.95))

@@ -44,22 +44,17 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
         ..
     } = judged;
     let has = |weight: Weight| doubts.iter().any(|doubt| doubt.weight() == weight);
-    let of_pages = counts.corrupt + usize::from(has_refused);
-    let forbidden = counts.refused_present
-        + counts.never_sent
-        + forbidden_rows(counts, promise)
-        + match promise.covers_pages {
-            true => of_pages,
-            false => 0,
-        };
+    let has_bad_pages = counts.corrupt > 0 || has_refused;
+    let is_forbidden = counts.forbidden() + forbidden_rows(counts, promise) > 0
+        || has_bad_pages && promise.covers_pages;
     let broken = counts.lost_promised + counts.phantom_promised;
     let found = [
         (has(Weight::Evidence), Verdict::Undecided),
-        (forbidden > 0, Verdict::Broken),
+        (is_forbidden, Verdict::Broken),
         (has(Weight::Fault), Verdict::Undecided),
         (broken > 0, Verdict::Broken),
         (has(Weight::Enough), Verdict::Undecided),
-        (counts.harm() + of_pages > 0, Verdict::LostNoPromise),
+        (counts.harm() > 0 || has_refused, Verdict::LostNoPromise),
     ];
     let first = found.into_iter().find(|(is_so, _)| *is_so);
     first.map_or_else(|| unharmed(counts, promise), |(_, verdict)| verdict)

@@ -117,18 +117,18 @@ impl Counts {
 
     /// What somebody has lost by it, promised or not.
     pub fn harm(&self) -> usize {
-        self.lost + self.phantom_reads + self.broken_rows() + self.skipped
+        self.lost + self.phantom_reads + self.broken_rows() + self.skipped + self.corrupt
     }
 
     /// What no settings allow.
     pub fn forbidden(&self) -> usize {
-        self.refused_present + self.never_sent + self.corrupt
+        self.refused_present + self.never_sent
     }
 
     /// All that may not be where no fault is injected.
     pub fn anything(&self) -> usize {
         let reads = self.phantom_reads + self.flickered;
-        let others = self.errant + self.forked + self.lost + self.skipped;
+        let others = self.errant + self.forked + self.lost + self.skipped + self.corrupt;
         self.broken_rows() + self.forbidden() + reads + others + self.apart()
     }
 

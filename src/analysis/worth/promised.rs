@@ -279,6 +279,11 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether settings give away what would be promised otherwise.
+    pub fn is_of_settings(self) -> bool {
+        matches!(self, Reason::TornPages | Reason::BothGoOn)
+    }
+
     /// In a sentence after "promised:" or "not promised:".
     pub fn words(self) -> &'static str {
         match self {

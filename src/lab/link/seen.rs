@@ -37,6 +37,9 @@ pub struct Way<'n> {
     pub address: Ipv4Addr,
 }
 
+/// Where a way begins and ends, by name.
+type Ends = (String, String);
+
 /// What was seen of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkSeen {
@@ -63,8 +66,10 @@ pub fn see(switch: &Switch, change: Change, ways: &[Way<'_>]) -> Result<LinkSeen
 #[derive(Debug)]
 pub struct CutEchoes {
     before: SwitchCounters,
-    /// Of each way: what sent them, and the names of its two ends.
-    sent: Vec<(Probe, (String, String))>,
+    /// What sent them, of each way,
+    probes: Vec<Probe>,
+    /// and the names of its two ends.
+    ends: Vec<Ends>,
     /// An answer would have come by then.
     until: Instant,
 }
@@ -81,7 +86,8 @@ impl CutEchoes {
         let farthest = ways.iter().map(|way| rtt_asked(switch, way)).max();
         Ok(CutEchoes {
             before,
-            sent: probes.into_iter().zip(ways.iter().map(names)).collect(),
+            probes,
+            ends: ends(ways),
             until: Instant::now() + farthest.unwrap_or_default() + ANSWER_MARGIN,
         })
     }
@@ -91,19 +97,19 @@ impl CutEchoes {
     /// # Errors
     /// A breakdown if the switch has died, or if nothing can be received.
     pub fn see(self, switch: &Switch) -> Result<LinkSeen> {
-        let answers = |(probe, _): &(Probe, _)| probe.answers(CUT_ECHOES, self.until);
-        let answers: Vec<usize> = self.sent.iter().map(answers).collect::<Result<_>>()?;
-        let ends: Vec<(String, String)> = self.sent.into_iter().map(|(_, ends)| ends).collect();
-        let counted = counted(&switch.counters()?.since(&self.before), &ends);
+        let answers = |probe: &Probe| probe.answers(CUT_ECHOES, self.until);
+        let answers: Vec<usize> = self.probes.iter().map(answers).collect::<Result<_>>()?;
+        let counted = counted(&switch.counters()?.since(&self.before), &self.ends);
         let is_seen = |(answered, pair): (&usize, &PairCounters)| {
             *answered == 0 && pair.dropped_by_cut >= u64::from(CUT_ECHOES)
         };
-        let sent = ends.len() * usize::from(CUT_ECHOES);
+        let sent = self.ends.len() * usize::from(CUT_ECHOES);
         let answered: usize = answers.iter().sum();
         let dropped: u64 = counted.iter().map(|pair| pair.dropped_by_cut).sum();
         let what =
             format!("{answered} of {sent} echoes answered, {dropped} packets dropped at cuts");
-        Ok(told(&ends, answers.iter().zip(&counted).map(is_seen), what))
+        let are_seen = answers.iter().zip(&counted).map(is_seen);
+        Ok(told(&self.ends, are_seen, what))
     }
 }
 
@@ -111,7 +117,7 @@ impl CutEchoes {
 fn see_loss(switch: &Switch, ways: &[Way<'_>]) -> Result<LinkSeen> {
     let before = switch.counters()?;
     let probes = probes(ways)?;
-    let ends: Vec<(String, String)> = ways.iter().map(names).collect();
+    let ends = ends(ways);
     let until = Instant::now() + LOSS_LIMIT;
     let has_lost = |pair: &PairCounters| pair.dropped_by_loss > 0;
     let counted = loop {
@@ -150,7 +156,7 @@ fn see_delay(switch: &Switch, by: Duration, ways: &[Way<'_>]) -> Result<LinkSeen
         });
     }
     let what = format!("fastest echoes: {}", words.join(", "));
-    let ends: Vec<(String, String)> = ways.iter().map(names).collect();
+    let ends = ends(ways);
     Ok(told(&ends, are_slow.into_iter(), what))
 }
 
@@ -172,22 +178,23 @@ fn rtt_asked(switch: &Switch, way: &Way<'_>) -> Duration {
     switch.setting(from, to).one_way_delay + switch.setting(to, from).one_way_delay
 }
 
-fn names(way: &Way<'_>) -> (String, String) {
-    (way.from.name().to_owned(), way.to.to_owned())
+fn ends(ways: &[Way<'_>]) -> Vec<Ends> {
+    let of = |way: &Way<'_>| (way.from.name().to_owned(), way.to.to_owned());
+    ways.iter().map(of).collect()
 }
 
 /// Of each way, by its ends; nothing of one that the switch does not have.
-fn counted(counters: &SwitchCounters, ways: &[(String, String)]) -> Vec<PairCounters> {
-    let of = |(from, to): &(String, String)| counters.pair(from, to).cloned();
+fn counted(counters: &SwitchCounters, ways: &[Ends]) -> Vec<PairCounters> {
+    let of = |(from, to): &Ends| counters.pair(from, to).cloned();
     ways.iter().map(|way| of(way).unwrap_or_default()).collect()
 }
 
-fn told(ways: &[(String, String)], are_seen: impl Iterator<Item = bool>, what: String) -> LinkSeen {
+fn told(ways: &[Ends], are_seen: impl Iterator<Item = bool>, what: String) -> LinkSeen {
     let unseen = ways.iter().zip(are_seen).find(|(_, is_seen)| !is_seen);
     sentence(ways.len(), unseen.map(|(way, _)| way), &what)
 }
 
-fn sentence(ways: usize, unseen: Option<&(String, String)>, what: &str) -> LinkSeen {
+fn sentence(ways: usize, unseen: Option<&Ends>, what: &str) -> LinkSeen {
     let plural = if ways == 1 { "" } else { "s" };
     let but = match unseen {
         Some((from, to)) => format!("; not seen from {from} to {to}"),

@@ -1,7 +1,9 @@
 //! Each campaign as it went: what was promised, done and seen, and what is in doubt.
 
 use crate::analysis::worth::campaign::CampaignWorth;
-use crate::analysis::worth::{Came, Counts, CourseStep, Foretold, ModeWorth, Promise, Verdict};
+use crate::analysis::worth::{
+    Came, Counts, CourseStep, Foretold, ModeWorth, Promise, Reason, Verdict,
+};
 use crate::report::numbers::{count, digits, percent};
 use crate::report::page::Block;
 
@@ -9,6 +11,8 @@ use crate::report::page::Block;
 enum Means {
     /// No settings allow it.
     Bad,
+    /// Bad unless settings let pages tear.
+    BadIfPagesAreWhole,
     /// Bad as long as each node keeps what it told others,
     BadIfWhole,
     /// and clients lock what they read and write back.
@@ -36,7 +40,7 @@ const COUNTS: [(&str, Count, Means); 14] = [
     (
         "nodes whose tables are corrupt",
         |all| all.corrupt,
-        Means::Bad,
+        Means::BadIfPagesAreWhole,
     ),
     ("twice there", |all| all.doubled, Means::BadIfWhole),
     ("other than sent", |all| all.torn, Means::BadIfWhole),
@@ -101,11 +105,13 @@ pub fn blocks(one: &ModeWorth) -> Vec<Block> {
     );
     lines.extend(service(worth));
     lines.extend(counts(worth));
+    let bad = match are_pages_whole(worth) {
+        true => "BAD: ",
+        false => "",
+    };
+    let refusals = worth.refusals.iter();
     lines.extend(
-        worth
-            .refusals
-            .iter()
-            .map(|words| format!("BAD: a server refused the data on its disk: {words}")),
+        refusals.map(|words| format!("{bad}a server refused the data on its disk: {words}")),
     );
     lines.extend(control_told(one));
     lines.extend(worth.missing.iter().map(|why| format!("in doubt: {why}")));
@@ -255,6 +261,11 @@ fn service(worth: &CampaignWorth) -> Option<String> {
     Some(told)
 }
 
+/// Whether no settings let pages tear.
+fn are_pages_whole(worth: &CampaignWorth) -> bool {
+    worth.each.iter().all(|judged| judged.promise.covers_pages)
+}
+
 /// Those that are not zero, each with what it means.
 fn counts(worth: &CampaignWorth) -> Vec<String> {
     let promises = || worth.each.iter().map(|judged| &judged.promise);
@@ -263,19 +274,25 @@ fn counts(worth: &CampaignWorth) -> Vec<String> {
     let logs_agree = promises().all(|promise| promise.covers_log);
     let some_agree = promises().any(|promise| promise.covers_log);
     let is_none_anew = promises().all(|promise| promise.covers_replicas);
+    let mut reasons = promises().map(|promise| promise.reason);
+    let of_settings = reasons.find(|reason| reason.is_of_settings());
+    let excuse = of_settings.map_or(
+        "a node came back without what it had told others",
+        Reason::words,
+    );
     let told = |(what, of, means): &(&str, fn(&Counts) -> usize, Means)| {
         let number = of(&worth.counts);
         let judged = match means {
             Means::Bad => "BAD".to_owned(),
+            Means::BadIfPagesAreWhole if are_pages_whole(worth) => "BAD".to_owned(),
+            Means::BadIfPagesAreWhole => excuse.to_owned(),
             Means::BadIfLocked if !is_locked => {
                 "updates were lost: read without a lock, and written back".to_owned()
             }
             Means::BadIfWhole | Means::BadIfLocked if is_whole => "BAD".to_owned(),
             Means::BadIfNoneAnew if is_none_anew => "BAD".to_owned(),
             Means::BadIfNoneAnew => "a server came back or took over before that".to_owned(),
-            Means::BadIfWhole | Means::BadIfLocked => {
-                "a node came back without what it had told others".to_owned()
-            }
+            Means::BadIfWhole | Means::BadIfLocked => excuse.to_owned(),
             Means::BadIfPromised if logs_agree => "BAD".to_owned(),
             Means::BadIfPromised if some_agree => "BAD where all was promised".to_owned(),
             Means::BadIfPromised => "not promised to agree".to_owned(),

@@ -46,17 +46,20 @@ fn replica(stage: &mut Stage<'_, '_>, promotion: Promotion) -> Result<Seen> {
     stage.arm();
     stage.note_candidates(&taken.had, taken.chosen);
     let takes_writes = stage.lab().nodes[taken.chosen].takes_writes();
-    // What is promised afterwards takes the whole of it for done. Appliers that wait for a disk of
-    // ours are no server's fault.
     let troubles = stage.state.disks.troubles.get(&taken.chosen);
     let is_stalled = troubles.is_some_and(|all| all.contains(&Trouble::Stalled));
-    let is_held_up = is_stalled && taken.promoted.unapplied.is_some();
-    let is_whole = taken.ungiven.is_empty() && taken.is_fenced != Some(false) && !is_held_up;
     Ok(Seen {
         nodes: vec![taken.chosen],
-        bite: Some(takes_writes && is_whole),
+        bite: Some(takes_writes && is_whole(&taken, is_stalled)),
         said: told(summary(stage, &taken), &remarks(stage, &taken)),
     })
+}
+
+/// Whether all of it was done: what is promised afterwards takes that for granted. Appliers that
+/// wait for a disk of ours are no server's fault.
+fn is_whole(taken: &TakenOver, is_stalled: bool) -> bool {
+    let is_held_up = is_stalled && taken.promoted.unapplied.is_some();
+    taken.ungiven.is_empty() && taken.is_fenced != Some(false) && !is_held_up
 }
 
 /// A replica whose appliers wait for a lock of ours could not be stopped.
@@ -262,4 +265,38 @@ pub fn begin_rejoin(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
         said: told(format!("{up} of {} have begun", nodes.len()), &words),
         nodes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::mode::takeover::Promoted;
+
+    #[test]
+    fn what_was_carried_out_in_part_is_not_whole() {
+        let taken = |is_fenced, ungiven: &[&str], unapplied: Option<&str>| TakenOver {
+            chosen: 1,
+            had: vec![],
+            is_fenced,
+            ungiven: ungiven
+                .iter()
+                .map(|words| (2, (*words).to_owned()))
+                .collect(),
+            promoted: Promoted {
+                unapplied: unapplied.map(str::to_owned),
+                astray: vec![],
+            },
+        };
+        for is_fenced in [Some(true), None] {
+            assert!(
+                is_whole(&taken(is_fenced, &[], None), true),
+                "{is_fenced:?}"
+            );
+        }
+        assert!(!is_whole(&taken(Some(false), &[], None), false));
+        assert!(!is_whole(&taken(None, &["it lacks 3"], None), false));
+        let torn = taken(Some(true), &[], Some("a torn event"));
+        assert!(is_whole(&torn, false), "the server's own word is a finding");
+        assert!(!is_whole(&torn, true), "its disk stands still");
+    }
 }
