@@ -287,3 +287,59 @@ fn the_readmes_study_is_without_mistakes() {
     assert_eq!((study.modes.len(), study.sweeps.len()), (2, 1));
     assert!(parsed(&blocks[0].replace("wait_for", "wait_fro")).is_err());
 }
+
+/// As a verdict stands in the pages of studies, and in the README.
+const VERDICTS: [(&str, &str); 5] = [
+    ("CONFIRMED", "confirmed"),
+    ("DEPENDS", "depends"),
+    ("CONTRADICTED", "contradicted"),
+    ("UNDECIDED", "undecided"),
+    ("UNTESTABLE", "untestable"),
+];
+
+/// How many claims of a page have each verdict.
+fn counted(page: &str) -> [usize; 5] {
+    let claims = page.split("## Its claims").nth(1).expect("claims");
+    let claims = claims.split("\n## ").next().unwrap_or_default();
+    let starts = |word: &str| {
+        let start = format!("  {word}: ");
+        claims
+            .lines()
+            .filter(|line| line.starts_with(&start))
+            .count()
+    };
+    VERDICTS.map(|(word, _)| starts(word))
+}
+
+#[test]
+fn the_readme_counts_verdicts_as_the_pages_do() {
+    let readme = text_of("README.md");
+    let pages = documents();
+    let pages = pages
+        .iter()
+        .filter(|(name, _)| name.starts_with("docs/studies/"));
+    let mut all = [0; 5];
+    for (name, page) in pages {
+        let counts = counted(page);
+        all = std::array::from_fn(|place| all[place] + counts[place]);
+        let told = VERDICTS.iter().zip(counts).filter(|(_, count)| *count > 0);
+        let told: Vec<String> = told
+            .map(|((_, word), count)| format!("{count} {word}"))
+            .collect();
+        let row = format!("| {} |", told.join(", "));
+        let is_told = |line: &str| line.contains(name.as_str()) && line.ends_with(&row);
+        assert!(readme.lines().any(is_told), "{name}: {row}");
+    }
+    let words: Vec<&str> = readme.split_whitespace().collect();
+    let sentence = words.join(" ");
+    let [holds, depends, fails, open, lacks] = all;
+    for told in [
+        format!(
+            "Of the {} claims {holds} are confirmed, {depends} depend",
+            all.iter().sum::<usize>()
+        ),
+        format!("{fails} are contradicted, {open} undecided and {lacks} untestable"),
+    ] {
+        assert!(sentence.contains(&told), "{told}");
+    }
+}

@@ -205,25 +205,32 @@ struct Seen {
 
 impl Seen {
     fn is_named(&self) -> bool {
-        self.named() == Some(self.plant.thing)
+        self.named() == [self.plant.thing]
     }
 
+    /// "One or the other" is wrong if it is neither.
     fn is_wrong(&self) -> bool {
-        self.named().is_some() && !self.is_named()
+        let named = self.named();
+        !named.is_empty() && !named.contains(&self.plant.thing)
     }
 
-    fn named(&self) -> Option<Thing> {
-        match self.first.as_ref()? {
-            FirstLimit::Appliers { .. } => Some(Thing::Appliers),
-            FirstLimit::Rows => Some(Thing::Schemas),
-            FirstLimit::One { thing } => Some(*thing),
-            FirstLimit::Alike { larger, .. } => Some(*larger),
-            FirstLimit::NothingMoved | FirstLimit::Undecided => None,
+    /// All that may be it: "one or the other" names two.
+    fn named(&self) -> Vec<Thing> {
+        match self.first {
+            Some(FirstLimit::Appliers { .. }) => vec![Thing::Appliers],
+            Some(FirstLimit::Rows) => vec![Thing::Schemas],
+            Some(FirstLimit::One { thing }) => vec![thing],
+            Some(FirstLimit::Alike { larger, other }) => vec![larger, other],
+            Some(FirstLimit::NothingMoved | FirstLimit::Undecided) | None => vec![],
         }
     }
 
     fn told(&self) -> String {
-        let named = self.named().map_or("nothing", Thing::word);
+        let named: Vec<&str> = self.named().into_iter().map(Thing::word).collect();
+        let named = match named.is_empty() {
+            true => "nothing".to_owned(),
+            false => named.join(" or "),
+        };
         format!("{} {}: {named}", self.plant.name, times(self.factor))
     }
 }
@@ -435,6 +442,14 @@ mod tests {
         assert_eq!(holds(&wrong), ([true, true], false));
         let told = none_wrong(&wrong).reached;
         assert_eq!(told, "1 of 16 (IOPS 1.5-fold: flush)");
+        // One of two is not named; that it is one of them is not wrong, and neither is.
+        let either = |larger, other| Some(FirstLimit::Alike { larger, other });
+        let it = but_one(3.0, either(Thing::Iops, Thing::Flush));
+        assert_eq!(holds(&it), ([false, true], true));
+        let neither = but_one(1.5, either(Thing::Flush, Thing::Distance));
+        assert_eq!(holds(&neither), ([true, true], false));
+        let told = none_wrong(&neither).reached;
+        assert_eq!(told, "1 of 16 (IOPS 1.5-fold: flush or distance)");
         let two = seen(|plant, planted| match plant.name {
             "IOPS" | "driver" if planted == 1.5 => None,
             _ => right(plant),

@@ -16,6 +16,9 @@ const MISSED: f64 = 0.05;
 const MEDIAN_OFF: f64 = 0.02;
 /// What is counted for each commit may be off by this.
 const COUNT_OFF: f64 = 0.005;
+/// The share of all figures of a kind that must be there: a cell may be void, or too short for a
+/// percentile.
+const THERE: f64 = 0.75;
 
 /// The study: a mode under two names, several times. Each copy has an original of its own, so that
 /// what befalls one measurement is in one ratio only. The whole has 120 ratios of a kind.
@@ -57,14 +60,21 @@ fn checks(summary: &Summary) -> Vec<Check> {
     let p95s = copies.iter().filter_map(|copy| p95_ratio(copy, summary));
     let (rates, p95s): (Vec<Estimate>, Vec<Estimate>) = (rates.collect(), p95s.collect());
     let counts = copies.iter().filter_map(|copy| count_off(copy, summary));
+    let planned = copies.len();
     vec![
-        excluded("throughput", &rates),
+        excluded("throughput", &rates, planned),
         middle("throughput", &rates),
-        excluded("p95", &p95s),
+        excluded("p95", &p95s, planned),
         middle("p95", &p95s),
-        counted(counts.collect()),
+        // Of its two loads one is of reads, which are not replicated.
+        counted(counts.collect(), planned / 2),
         slopes(summary),
     ]
+}
+
+/// Whether so many of those that are planned are there that they tell of all.
+fn are_there(count: usize, planned: usize) -> bool {
+    count > 0 && count as f64 >= THERE * planned as f64
 }
 
 /// The cell that this one is a copy of.
@@ -87,7 +97,7 @@ fn count_off(copy: &CellSummary, summary: &Summary) -> Option<f64> {
     Some(copy.bytes_per_commit.replication? / base.filter(|bytes| *bytes > 0.0)? - 1.0)
 }
 
-fn excluded(what: &str, ratios: &[Estimate]) -> Check {
+fn excluded(what: &str, ratios: &[Estimate], planned: usize) -> Check {
     let different = ratios
         .iter()
         .filter(|ratio| ratio.excludes(1.0) == Some(true));
@@ -95,8 +105,8 @@ fn excluded(what: &str, ratios: &[Estimate]) -> Check {
     Check {
         what: format!("{what} of a mode over its own"),
         must_hold: format!("at most {most} of {} ratios exclude 1", ratios.len()),
-        reached: format!("{different} of {}", ratios.len()),
-        holds: different <= most && !ratios.is_empty(),
+        reached: format!("{different} of {}, {planned} planned", ratios.len()),
+        holds: different <= most && are_there(ratios.len(), planned),
     }
 }
 
@@ -111,7 +121,7 @@ fn middle(what: &str, ratios: &[Estimate]) -> Check {
     }
 }
 
-fn counted(off: Vec<f64>) -> Check {
+fn counted(off: Vec<f64>, planned: usize) -> Check {
     let off: Vec<f64> = off.into_iter().map(f64::abs).collect();
     let middle = median(&off);
     let most = off.iter().copied().fold(0.0, f64::max);
@@ -125,7 +135,7 @@ fn counted(off: Vec<f64>) -> Check {
                 middle * 100.0
             )
         }),
-        holds: middle.is_some() && most <= COUNT_OFF,
+        holds: are_there(off.len(), planned) && most <= COUNT_OFF,
     }
 }
 
@@ -157,6 +167,7 @@ fn apart(both: &[(Value, Value)]) -> Check {
         let (own, one) = (bounded(own)?, bounded(one)?);
         Some(own.0 <= one.1 && one.0 <= own.1)
     };
+    // Where a slope has no interval it is not known to be the same.
     let met: Vec<bool> = both.iter().filter_map(meets).collect();
     let different = met.iter().filter(|meets| !**meets).count();
     let most = at_most(MISSED, met.len());
@@ -166,7 +177,7 @@ fn apart(both: &[(Value, Value)]) -> Check {
         what: "round trips of each copy".to_owned(),
         must_hold: format!("at most {most} of {} apart from the original's", met.len()),
         reached: format!("{different}; they differ by {greatest:.3} at most"),
-        holds: different <= most && !met.is_empty(),
+        holds: different <= most && are_there(met.len(), both.len()),
     }
 }
 
@@ -188,10 +199,15 @@ mod tests {
             let ratios: Vec<Estimate> = (0..24)
                 .map(|number| ratio(if number < different { 1.1 } else { 1.0 }))
                 .collect();
-            excluded("throughput", &ratios).holds
+            excluded("throughput", &ratios, 24).holds
         };
         assert_eq!((with(3), with(4)), (true, false));
-        assert!(!excluded("throughput", &[]).holds, "nothing was measured");
+        assert!(
+            !excluded("throughput", &[], 0).holds,
+            "nothing was measured"
+        );
+        let some = |there: usize| excluded("p95", &vec![ratio(1.0); there], 120).holds;
+        assert_eq!((some(90), some(89)), (true, false), "most must be there");
     }
 
     #[test]
@@ -199,9 +215,10 @@ mod tests {
         let all = |median| middle("p95", &[ratio(median); 5]).holds;
         assert_eq!((all(1.019), all(0.975)), (true, false));
         assert!(!middle("p95", &[]).holds);
-        assert!(counted(vec![0.004, -0.004, 0.0]).holds);
-        assert!(!counted(vec![0.006, 0.001, 0.0]).holds, "one is enough");
-        assert!(!counted(Vec::new()).holds);
+        assert!(counted(vec![0.004, -0.004, 0.0], 3).holds);
+        assert!(!counted(vec![0.006, 0.001, 0.0], 3).holds, "one is enough");
+        assert!(!counted(vec![0.0; 3], 5).holds, "most must be there");
+        assert!(!counted(Vec::new(), 0).holds);
     }
 
     #[test]
@@ -215,6 +232,11 @@ mod tests {
         assert!(all(1.19).holds && !all(1.21).holds);
         assert!(all(1.21).reached.starts_with("40;"), "{:?}", all(1.21));
         assert!(!apart(&[]).holds);
+        let open = Value {
+            low: None,
+            ..trips(1.0)
+        };
+        assert!(!apart(&[(trips(1.0), trips(1.0)), (open, trips(1.0))]).holds);
     }
 
     #[test]

@@ -220,14 +220,41 @@ impl Bound<'_> {
         let least = self.part.least;
         let few = format!("measured at {there} of the {least} points that it takes");
         notes.extend((there < least && !cases.is_empty()).then_some(few));
-        let open = match cases {
-            [] => "open: nothing of it was measured",
-            _ => "open: more rounds would narrow the intervals",
-        };
-        notes.extend(notes.is_empty().then(|| open.to_owned()));
+        if notes.is_empty() {
+            notes.push(self.open(cases, there));
+        }
         notes.dedup();
         notes
     }
+
+    /// What it would take where nothing but intervals is in the way.
+    fn open(&self, cases: &[Case], there: usize) -> String {
+        let bounds = self.bounds();
+        let all = cases.iter().flat_map(|case| &case.figures);
+        let is_open = |f: &&Figure| within(&bounds, f.low, f.high) == Verdict::Undecided;
+        let each = all.filter(is_open).map(|f| times_as_many(&bounds, f));
+        match each.reduce(f64::max) {
+            None if there > 0 => "open: some of its figures are missing".to_owned(),
+            None => "open: nothing of it was measured".to_owned(),
+            Some(times) if times <= 2.0 => "open: twice as many rounds might decide".to_owned(),
+            Some(times) if times <= MOST_TIMES => {
+                format!("open: it may take {:.0} times as many rounds", times.ceil())
+            }
+            Some(_) => "open: it lies at a bound, where more rounds do not decide".to_owned(),
+        }
+    }
+}
+
+/// With more times as many rounds no one would measure.
+const MOST_TIMES: f64 = 100.0;
+
+/// How many times as many rounds would decide if the figure stays where it is: an interval narrows
+/// as the root of their number grows.
+fn times_as_many(bounds: &Bounds, figure: &Figure) -> f64 {
+    let half = (figure.high - figure.low) / 2.0;
+    let ends = [bounds.low, bounds.high].into_iter().flatten();
+    let off = ends.map(|end| (figure.value - end).abs());
+    (half / off.fold(f64::INFINITY, f64::min)).powi(2)
 }
 
 /// Verdicts that a single row can bring about, of all.
@@ -299,4 +326,34 @@ pub fn compared(points: Points, compared: &Compared) -> Vec<Figure> {
         told_figure(points, cell, over, &compared.figure, &all)
     };
     all.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_that_would_decide_grow_with_the_square_of_how_near_the_bound_is() {
+        let bounds = Bounds {
+            low: Some(1.165),
+            high: Some(1.66),
+            said: String::new(),
+        };
+        let times = |value: f64, low: f64, high: f64| {
+            let figure = Figure {
+                what: String::new(),
+                unit: "times".to_owned(),
+                value,
+                low,
+                high,
+                is_shared: false,
+            };
+            times_as_many(&bounds, &figure)
+        };
+        // Half an interval of 0.1, a bound 0.2, 0.05 and 0.01 away.
+        assert!((times(1.365, 1.265, 1.465) - 0.25).abs() < 1e-9);
+        assert!((times(1.215, 1.115, 1.315) - 4.0).abs() < 1e-9);
+        assert!((times(1.67, 1.57, 1.77) - 100.0).abs() < 1e-6);
+        assert_eq!(times(1.165, 1.065, 1.265), f64::INFINITY);
+    }
 }

@@ -62,15 +62,15 @@ fn verdict(judged: &Judged, has_refused: bool) -> Verdict {
 
 /// Rows and balances that are nobody's right.
 fn forbidden_rows(counts: &Counts, promise: &Promise) -> usize {
-    let skipped = match promise.covers_replicas {
-        true => counts.skipped,
+    let replicas = match promise.covers_replicas {
+        true => counts.skipped + counts.drifted,
         false => 0,
     };
     let apart = match promise.covers_log {
         true => counts.apart(),
         false => 0,
     };
-    skipped
+    replicas
         + apart
         + match (promise.is_whole, promise.covers_balances) {
             (false, _) => 0,

@@ -98,11 +98,14 @@ pub struct Counts {
     pub errant: usize,
     /// Acknowledged and there, and not on a replica that says it has executed all that is there.
     pub skipped: usize,
+    /// Replicas that say so, have the same transfers as the first node that serves, and other rows
+    /// or balances.
+    pub drifted: usize,
     /// Serving nodes that differ from the first.
     pub diverged: usize,
     /// Lost, acknowledged while another side took writes too, some of which are there.
     pub forked: usize,
-    /// Serving nodes whose tables did not pass their check.
+    /// Nodes whose tables did not pass their check, serving or not.
     pub corrupt: usize,
     /// In the tables of the only server, and not in its binary log, or there alone.
     pub only_in_tables: usize,
@@ -117,7 +120,8 @@ impl Counts {
 
     /// What somebody has lost by it, promised or not.
     pub fn harm(&self) -> usize {
-        self.lost + self.phantom_reads + self.broken_rows() + self.skipped + self.corrupt
+        let replicas = self.skipped + self.drifted;
+        self.lost + self.phantom_reads + self.broken_rows() + replicas + self.corrupt
     }
 
     /// What no settings allow.
@@ -128,7 +132,8 @@ impl Counts {
     /// All that may not be where no fault is injected.
     pub fn anything(&self) -> usize {
         let reads = self.phantom_reads + self.flickered;
-        let others = self.errant + self.forked + self.lost + self.skipped + self.corrupt;
+        let replicas = self.errant + self.skipped + self.drifted;
+        let others = replicas + self.forked + self.lost + self.corrupt;
         self.broken_rows() + self.forbidden() + reads + others + self.apart()
     }
 
@@ -159,6 +164,7 @@ impl Add for Counts {
             holes: self.holes + other.holes,
             errant: self.errant + other.errant,
             skipped: self.skipped + other.skipped,
+            drifted: self.drifted + other.drifted,
             diverged: self.diverged + other.diverged,
             forked: self.forked + other.forked,
             corrupt: self.corrupt + other.corrupt,

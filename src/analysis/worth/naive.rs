@@ -26,7 +26,7 @@ pub fn agrees(trial: &Trial, judged: &Judged) -> Result<(), String> {
 }
 
 /// What is counted twice.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "acknowledged",
     "promised",
     "lost",
@@ -41,13 +41,14 @@ const NAMES: [&str; 18] = [
     "phantom_promised",
     "errant",
     "skipped",
+    "drifted",
     "diverged",
     "corrupt",
     "only_in_tables",
     "only_in_log",
 ];
 
-fn first(judged: &Judged) -> [usize; 18] {
+fn first(judged: &Judged) -> [usize; 19] {
     let counts = &judged.counts;
     [
         counts.acknowledged,
@@ -64,6 +65,7 @@ fn first(judged: &Judged) -> [usize; 18] {
         counts.phantom_promised,
         counts.errant,
         counts.skipped,
+        counts.drifted,
         counts.diverged,
         counts.corrupt,
         counts.only_in_tables,
@@ -137,7 +139,7 @@ fn seen_with_promise(trial: &Trial, judged: &Judged) -> Tokens {
     }
 }
 
-fn count(trial: &Trial, judged: &Judged) -> [usize; 18] {
+fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
     let acknowledged = with_answer(trial, Answer::Acknowledged);
     let unanswered = with_answer(trial, Answer::Unanswered);
     let refused = with_answer(trial, Answer::Refused);
@@ -145,7 +147,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 18] {
     let could_be_read = |held: &&Held| held.unread.is_none();
     let nodes: Vec<&Held> = trial.serving.iter().filter(could_be_read).collect();
     let none_is_left = trial.serving.is_empty() && trial.refused.is_some();
-    let mut counts = [0; 18];
+    let mut counts = [0; 19];
     counts[..2].copy_from_slice(&[acknowledged.len(), promised.len()]);
     if nodes.is_empty() && !none_is_left {
         return counts;
@@ -163,12 +165,23 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 18] {
     }
     let mut elsewhere = Tokens::new();
     let mut skipped = Tokens::new();
+    let mut drifted = 0;
+    let mut corrupt = 0;
     for held in trial.others.iter().filter(could_be_read) {
         elsewhere.extend(on(held));
         if held.is_level {
             let there = acknowledged.difference(&lacking);
             skipped.extend(there.filter(|token| !on(held).contains(token)));
+            let has_all = nodes.iter().take(1).any(|first| on(first) == on(held));
+            let is_other = nodes
+                .first()
+                .is_some_and(|first| content(first) != content(held));
+            drifted += usize::from(has_all && is_other);
         }
+        corrupt += usize::from(held.tables_ok == Some(false));
+    }
+    for held in &nodes {
+        corrupt += usize::from(held.tables_ok == Some(false));
     }
     let seen = seen(trial);
     let found: Tokens = [&somewhere, &elsewhere, &seen]
@@ -192,11 +205,9 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 18] {
         (&gone & &seen_with_promise).len(),
         (&elsewhere - &somewhere).len(),
         skipped.len(),
+        drifted,
         diverged(&nodes),
-        nodes
-            .iter()
-            .filter(|held| held.tables_ok == Some(false))
-            .count(),
+        corrupt,
         not_logged,
         logged_alone,
     ]);
@@ -280,15 +291,17 @@ fn unbalanced(trial: &Trial, nodes: &[&Held]) -> usize {
     all.filter(is_wrong).count()
 }
 
+/// Its rows, sorted, and its balances.
+fn content(held: &Held) -> (Vec<[u64; 4]>, Vec<i64>) {
+    let mut rows: Vec<[u64; 4]> = Vec::new();
+    for row in &held.rows {
+        rows.push([row.token, row.from.into(), row.to.into(), row.amount.into()]);
+    }
+    rows.sort_unstable();
+    (rows, held.balances.clone())
+}
+
 fn diverged(nodes: &[&Held]) -> usize {
-    let content = |held: &Held| {
-        let mut rows: Vec<[u64; 4]> = Vec::new();
-        for row in &held.rows {
-            rows.push([row.token, row.from.into(), row.to.into(), row.amount.into()]);
-        }
-        rows.sort_unstable();
-        (rows, held.balances.clone())
-    };
     let contents: Vec<_> = nodes.iter().map(|held| content(held)).collect();
     let others = contents.iter().skip(1);
     others.filter(|other| **other != contents[0]).count()

@@ -64,11 +64,14 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
         holes: blows.holes(&lost, &acknowledged, |token| sight.in_all.contains(&token)),
         errant: sight.only_elsewhere().len(),
         skipped: count(&acknowledged, |it| sight.is_skipped(it.token)),
+        drifted: (sight.others.iter())
+            .filter(|held| first.is_some_and(|first| has_drifted(held, first)))
+            .count(),
         diverged: (sight.serving.iter())
             .filter(|held| first.is_some_and(|first| differ(first, held)))
             .count(),
         forked: forked(fault, trial, |token| sight.in_all.contains(&token)),
-        corrupt: (sight.serving.iter())
+        corrupt: (sight.serving.iter().chain(&sight.others))
             .filter(|held| held.tables_ok == Some(false))
             .count(),
         ..counts
@@ -149,6 +152,14 @@ fn unbalanced(held: &Held, history: &History) -> Vec<usize> {
     let all = 0..accounts.max(held.balances.len());
     all.filter(|account| there(*account) != expected.get(*account).copied())
         .collect()
+}
+
+/// Whether a replica that says that it is level has all transfers of who serves, no other one, and
+/// all the same holds something else.
+fn has_drifted(replica: &Held, serving: &Held) -> bool {
+    let tokens =
+        |held: &Held| -> BTreeSet<Token> { held.rows.iter().map(|row| row.token).collect() };
+    replica.is_level && tokens(replica) == tokens(serving) && differ(replica, serving)
 }
 
 /// Whether two nodes hold other rows, or other balances.

@@ -30,7 +30,7 @@ enum Means {
 type Count = fn(&Counts) -> usize;
 
 /// Counts that have no column, and what they are called.
-const COUNTS: [(&str, Count, Means); 14] = [
+const COUNTS: [(&str, Count, Means); 15] = [
     ("refused, and there", |all| all.refused_present, Means::Bad),
     (
         "there, and sent by no client",
@@ -57,6 +57,11 @@ const COUNTS: [(&str, Count, Means); 14] = [
     (
         "not on a replica that says it has executed them",
         |all| all.skipped,
+        Means::BadIfNoneAnew,
+    ),
+    (
+        "replicas that have all, and in it other values",
+        |all| all.drifted,
         Means::BadIfNoneAnew,
     ),
     (

@@ -230,7 +230,7 @@ fn of_reach(reach: Reach, fault: &Fault, spec: &ModeSpec) -> Option<String> {
         Reach::Behind if !has(|deed| matches!(deed, Deed::Promote(_) | Deed::Bootstrap(_))) => {
             "nobody takes over, who could be behind"
         }
-        Reach::BothWrote if !has(|deed| matches!(deed, Deed::CutLinks(_) | Deed::Pause(_))) => {
+        Reach::BothWrote if !has(|deed| matches!(deed, Deed::CutLinks(_))) => {
             "no step makes two sides that could both write"
         }
         _ => return None,

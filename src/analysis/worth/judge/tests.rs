@@ -211,6 +211,15 @@ fn a_replica_that_lacks_what_it_has_executed_is_broken_where_none_took_over() {
         Verdict::NoneLostNoPromise,
         "it is behind"
     );
+    // All transfers, and a balance that they do not make.
+    let mut drifted = made.trial.serving[0].clone();
+    drifted.balances[0] += 1;
+    drifted.is_level = true;
+    made.trial.others = vec![drifted];
+    assert_eq!(made.judged().verdict, Verdict::LostNoPromise);
+    assert_eq!(none_took_over(&made), Verdict::Broken);
+    made.trial.others[0].is_level = false;
+    assert_eq!(none_took_over(&made), Verdict::NoneLostNoPromise, "behind");
 }
 
 fn promise_of(is_whole: bool) -> Promise {

@@ -2,7 +2,7 @@
 
 use super::made::{BACK_US, Made, Setting, add, held, remove, shift, transfer};
 use crate::analysis::worth::{Counts, Doubt, Verdict};
-use crate::record::history::{Answer, Token, Transfer};
+use crate::record::history::{Answer, Held, Token, Transfer};
 use crate::record::trials::Delivered;
 use crate::study::faults::Reach;
 
@@ -27,6 +27,8 @@ pub enum Planted {
     Flickered,
     Errant,
     Skipped,
+    Drifted,
+    CorruptReplica,
     Diverged,
     Corrupt,
     LogHasLess,
@@ -44,7 +46,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    pub const ALL: [Planted; 32] = [
+    pub const ALL: [Planted; 34] = [
         Planted::Nothing,
         Planted::Lost,
         Planted::Hole,
@@ -63,6 +65,8 @@ impl Planted {
         Planted::Flickered,
         Planted::Errant,
         Planted::Skipped,
+        Planted::Drifted,
+        Planted::CorruptReplica,
         Planted::Diverged,
         Planted::Corrupt,
         Planted::LogHasLess,
@@ -86,7 +90,8 @@ impl Planted {
             Planted::LostAfterItWentAlone | Planted::LostJustBefore | Planted::AloneUnknown => {
                 setting == Setting::Promoted
             }
-            Planted::Forked | Planted::WrongChoice | Planted::Skipped => has_candidates,
+            Planted::Forked | Planted::WrongChoice => has_candidates,
+            Planted::Skipped | Planted::Drifted | Planted::CorruptReplica => has_candidates,
             Planted::Errant => setting != Setting::Killed,
             Planted::StepMissing => setting != Setting::Elected,
             Planted::Diverged => setting == Setting::Elected,
@@ -127,6 +132,14 @@ impl Planted {
                 made.counts.errant = 1;
             }
             Planted::Skipped => skip(made),
+            Planted::Drifted => drift(made),
+            Planted::CorruptReplica => {
+                let mut replica = replica(made);
+                replica.tables_ok = Some(false);
+                made.trial.others = vec![replica];
+                made.counts.corrupt = 1;
+                made.verdict = Verdict::Broken;
+            }
             _ => self.plant_what_nothing_allows(made),
         }
     }
@@ -311,13 +324,28 @@ fn lose_around(made: &mut Made, later_us: u64) {
     }
 }
 
+/// A replica that says that it has executed all, and has.
+fn replica(made: &Made) -> Held {
+    let mut replica = made.trial.serving[0].clone();
+    (replica.node, replica.is_level) = (2, true);
+    replica
+}
+
 /// A replica says that it has executed all, and lacks one.
 fn skip(made: &mut Made) {
-    let mut replica = made.trial.serving[0].clone();
+    let mut replica = replica(made);
     remove(&mut replica, &last(made));
-    (replica.node, replica.is_level) = (2, true);
     made.trial.others = vec![replica];
     made.counts.skipped = 1;
+    made.verdict = Verdict::LostNoPromise;
+}
+
+/// A replica has all transfers, and one of them moved its balances twice.
+fn drift(made: &mut Made) {
+    let mut replica = replica(made);
+    shift(&mut replica, &last(made), 1);
+    made.trial.others = vec![replica];
+    made.counts.drifted = 1;
     made.verdict = Verdict::LostNoPromise;
 }
 

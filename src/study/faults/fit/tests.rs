@@ -474,7 +474,11 @@ fn what_can_never_be_seen_is_told() {
         &source(),
         "never goes on alone",
     );
-    told(&with(&die, Reach::BothWrote), &source(), "two sides");
+    // Who is paused writes nothing meanwhile.
+    let paused = [Deed::Pause(Target::Writer), PROMOTE];
+    for deeds in [&die[..], &paused] {
+        told(&with(deeds, Reach::BothWrote), &source(), "two sides");
+    }
     told(&with(&[], Reach::Behind), &source(), "nobody takes over");
     let control = |deeds: &[Deed]| Fault {
         control: Some(Control::LosesUndelivered),
