@@ -64,6 +64,7 @@ fn lab_mysql_5_6_stands() {
     let newer = [
         ("innodb_io_capacity_max", "4000"),
         ("innodb_flush_neighbors", "0"),
+        ("innodb_autoextend_increment", "1"),
         ("binlog_checksum", "CRC32"),
         ("binlog_row_image", "FULL"),
         ("gtid_mode", "ON"),
