@@ -189,6 +189,19 @@ fn faults_are_listed() {
         assert!(out.contains(word), "{word} is not in\n{out}");
     }
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    let (code, out, _) = run(&["break", "17", "--list"]);
+    assert_eq!(code, Some(0));
+    for word in [
+        "old-writer-unfenced",
+        "step 1",
+        "both sides of the cut took writes",
+        "not forked",
+    ] {
+        assert!(out.contains(word), "{word} is not in\n{out}");
+    }
+    let (code, _, err) = run(&["break", "old-writer", "--list"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("is no fault"), "{err}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::judge;
 use super::measure::{capabilities, fetch_missing, run_in_sandbox, span};
 use super::needs::{need_disks, need_root, need_tun};
 use super::unknown_variable::Given;
-use crate::error::{Mistake, Result, breakdown};
+use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, StudyPart, forming, injected, parts, plan, steps};
 use crate::record::Header;
@@ -22,7 +22,7 @@ use crate::report::faults;
 use crate::report::worth::FORMATS;
 use crate::run::{Order, Whole, trials};
 use crate::self_test;
-use crate::study::breaking::choose::{ALL, MODES, PLACE};
+use crate::study::breaking::choose::{ALL, MODES, PLACE, Rows};
 use crate::study::breaking::{Breaking, NAME};
 use crate::study::fault::Leaves;
 use crate::study::{Study, limits, units};
@@ -36,6 +36,7 @@ const NAMED_MAX: usize = 3;
 pub const EXAMPLES: &str = "\
 Examples:
   acklab break --list                              all faults, with their numbers and modes
+  acklab break site-lost --list                    its steps, and what it shows in which settings
   acklab break                                     the writer's machine dies, in every mode
   acklab break --mode semisync,group               ... in these modes
   acklab break site-lost --distances ab=2ms,ac=30ms,bc=30ms
@@ -85,7 +86,7 @@ pub struct BreakOptions {
     /// Do not measure what a commit costs beforehand; `all` and --quick never do
     #[arg(long)]
     no_price: bool,
-    /// List all faults, what is done, and where
+    /// List all faults, what is done, and where; with FAULT all that there is to know of it
     #[arg(long)]
     list: bool,
     /// Go on with this record, whose run was cut short, as it was begun
@@ -166,8 +167,12 @@ fn assignment(text: &str) -> std::result::Result<(String, String), String> {
 /// prints what they came to.
 pub fn run(options: &BreakOptions, words: &[String]) -> Result<u8> {
     if options.list {
+        let told = match Rows::of(&options.faults).map_err(Error::Mistakes)? {
+            Rows::Named(rows) => faults::details(&rows),
+            Rows::First | Rows::All => faults::list(),
+        };
         // A reader that stops reading early (`| head`) is no fault.
-        let _ = std::io::stdout().write_all(faults::list().as_bytes());
+        let _ = std::io::stdout().write_all(told.as_bytes());
         return Ok(0);
     }
     let cache = Cache::of_user()?;

@@ -2,7 +2,8 @@
 
 use super::numbers::NOTHING;
 use super::page::{self, Block, Table};
-use crate::study::fault_catalogue::{self, Case, CatalogueRow, Missing};
+use crate::study::fault_catalogue::{self, Case, CatalogueRow, Expected, Missing};
+use crate::study::units;
 
 /// What there is to break: numbers of known anomalies, names, what is done, and where.
 pub fn list() -> String {
@@ -24,6 +25,8 @@ pub fn list() -> String {
     let notes = [
         "`acklab break NAME` or `acklab break NUMBER` injects a fault in its modes, and in the \
          settings under which what it shows is gone; `acklab break all` injects all of them",
+        "`acklab break NAME --list` tells its steps, what it shows in which settings, and in which \
+         it does not",
         "first: what every mode is asked first; `acklab break` asks that. Controls run with \
          whatever is asked: they must lose, or must not, or nothing is decided",
         "docs/fault-model.md tells what is done and how that is seen",
@@ -35,6 +38,61 @@ pub fn list() -> String {
         Block::Lines(vec!["Known, and without a fault here:".to_owned()]),
         Block::Notes(missing),
     ])
+}
+
+/// All that there is to know of some faults: steps, what must be seen of them, what they show
+/// where, and under which settings they do not.
+pub fn details(rows: &[&CatalogueRow]) -> String {
+    let blocks: Vec<Block> = rows.iter().flat_map(|row| of_row(row)).collect();
+    page::text(&blocks)
+}
+
+fn of_row(row: &CatalogueRow) -> Vec<Block> {
+    let fault = &row.fault;
+    let fact = |name: &str, words: String| (name.to_owned(), words);
+    let mut facts = vec![fact("number", number(row))];
+    let steps = (1..).zip(&fault.steps);
+    facts.extend(steps.map(|(at, step)| fact(&format!("step {at}"), step.words())));
+    facts.extend(fault.reach.iter().map(|reach| fact("seen", reach.words())));
+    facts.extend(
+        fault
+            .control
+            .map(|control| fact("control if", control.words())),
+    );
+    facts.push(fact(
+        "trials",
+        format!("{} in each mode, unless asked otherwise", row.trials),
+    ));
+    facts.extend(row.cases.iter().map(|case| fact("shows", shown(case))));
+    facts.extend(row.counters.iter().map(|case| fact("gone", shown(case))));
+    let heading = format!("{}: {}", fault.name, fault.title);
+    vec![Block::Heading(heading), Block::Facts(facts)]
+}
+
+/// `mysql async, seen besides: both sides of the cut took writes: forked, lost`
+fn shown(case: &Case) -> String {
+    let mut place = case.spec.label.clone();
+    if let Some(rtt) = case.rtt {
+        place += &format!(", sites {} apart", units::show(rtt));
+    }
+    if let Some(other) = &case.instead {
+        place += &format!(", by {other}");
+    }
+    for reach in &case.reach {
+        place += &format!(", seen besides: {}", reach.words());
+    }
+    let words = |all: &[Expected]| -> Vec<&str> { all.iter().map(|one| one.words()).collect() };
+    let mut signs = words(&case.all);
+    let any = words(&case.any).join(" or ");
+    signs.extend((!any.is_empty()).then_some(&any[..]));
+    let signs = match signs.is_empty() {
+        true => "nothing that is certain beforehand".to_owned(),
+        false => signs.join(", "),
+    };
+    match &case.because {
+        Some(because) => format!("{place}: {signs} ({because})"),
+        None => format!("{place}: {signs}"),
+    }
 }
 
 fn number(row: &CatalogueRow) -> String {
@@ -111,5 +169,23 @@ mod tests {
             .lines()
             .filter(|line| line.trim_start().starts_with("first "));
         assert_eq!(firsts.count(), 3, "{list}");
+    }
+
+    #[test]
+    fn a_fault_is_told_with_what_it_shows_and_where_that_is_gone() {
+        let row = |name| fault_catalogue::named(name).expect("a row");
+        let told = details(&[row("old-writer-unfenced"), row("link-cut")]);
+        insta::assert_snapshot!(told);
+        for row in fault_catalogue::all() {
+            let told = details(&[row]);
+            assert!(
+                told.lines().all(|line| line.chars().count() <= page::WIDTH),
+                "{told}"
+            );
+            assert!(
+                told.contains(" step 1 ") || told.contains("step 1"),
+                "{told}"
+            );
+        }
     }
 }

@@ -209,6 +209,39 @@ impl Deed {
     }
 }
 
+impl Reach {
+    /// What must have been seen, as a sentence without its stop.
+    pub fn words(self) -> String {
+        match self {
+            Reach::InFlight(step) => format!("a COMMIT was on its way at step {}", step + 1),
+            Reach::AcknowledgedBefore(step, least) => {
+                format!("{least} commits were acknowledged before step {}", step + 1)
+            }
+            Reach::FellBack => "it went on alone".to_owned(),
+            Reach::Behind => "who took over had received or executed less than another".to_owned(),
+            Reach::BothWrote => "both sides of the cut took writes".to_owned(),
+        }
+    }
+}
+
+impl Control {
+    /// What it must come to, as a sentence without its stop.
+    pub fn words(self) -> String {
+        match self {
+            Control::Nothing => "nothing is wrong".to_owned(),
+            Control::LosesUndelivered => {
+                "it loses what its links had not delivered, and nothing else".to_owned()
+            }
+            Control::Loses(share) => {
+                format!(
+                    "it loses commits in {} of its trials",
+                    units::show_percent(share)
+                )
+            }
+        }
+    }
+}
+
 impl Step {
     /// `after 200 ms to 1.5 s, power cut: writer, drop-all`
     pub fn words(&self) -> String {
