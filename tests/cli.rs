@@ -249,7 +249,7 @@ fn studies_are_listed_with_their_minutes() {
             panic!("{out}")
         };
         assert!(
-            whole <= 45.0 && quick <= 5.0 && quick < whole,
+            whole <= 40.0 && quick <= 5.0 && quick < whole,
             "{name}: {whole} {quick}"
         );
     }

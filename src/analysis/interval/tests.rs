@@ -241,14 +241,23 @@ fn all_looks_together_rarely_call_a_true_ratio_of_one_a_difference() {
 /// What one run holds for the smallest is drawn from its own noise; over many they come out right.
 #[test]
 fn a_difference_as_small_as_told_is_shown_by_four_of_five() {
-    for rounds in [4, 6, 8] {
+    // Beyond eight rounds intervals are of order statistics, which the smallest difference takes
+    // for Student's: it is told a little less exactly.
+    let (exact, about) = (0.77..0.83, 0.74..0.86);
+    for (rounds, risk, expected) in [
+        (4, Risk::ONE_LOOK, &exact),
+        (6, Risk::ONE_LOOK, &exact),
+        (8, Risk::ONE_LOOK, &exact),
+        (12, Risk::EACH_LOOK, &about),
+        (16, Risk::EACH_LOOK, &about),
+    ] {
         let noise = |random: &mut Random| -> Vec<f64> {
             (0..rounds).map(|_| (0.02 * normal(random)).exp()).collect()
         };
         let mut told = Vec::new();
         share(13, |random| {
-            let found = estimate(&noise(random), Noise::Multiplies, Risk::ONE_LOOK).unwrap();
-            told.extend(smallest_shown(&found, rounds, Risk::ONE_LOOK));
+            let found = estimate(&noise(random), Noise::Multiplies, risk).unwrap();
+            told.extend(smallest_shown(&found, rounds, risk));
             true
         });
         // The square of an error is right on the average, and its root is not.
@@ -256,11 +265,11 @@ fn a_difference_as_small_as_told_is_shown_by_four_of_five() {
         let planted = (squares.sum::<f64>() / told.len() as f64).sqrt().exp();
         let shown = share(17, |random| {
             let ratios: Vec<f64> = noise(random).iter().map(|ratio| ratio * planted).collect();
-            let found = estimate(&ratios, Noise::Multiplies, Risk::ONE_LOOK).unwrap();
+            let found = estimate(&ratios, Noise::Multiplies, risk).unwrap();
             found.excludes(1.0) == Some(true)
         });
         println!("{rounds} rounds: {planted:.4} shown by {shown:.3}");
-        assert!((0.77..0.83).contains(&shown), "{rounds} rounds: {shown}");
+        assert!(expected.contains(&shown), "{rounds} rounds: {shown}");
     }
 }
 
