@@ -86,7 +86,7 @@ pub struct BreakOptions {
     /// Do not measure what a commit costs beforehand; `all` and --quick never do
     #[arg(long)]
     no_price: bool,
-    /// List all faults, what is done, and where; with FAULT all that there is to know of it
+    /// List all faults, what is done, and where; with FAULT its steps, and what it shows where
     #[arg(long)]
     list: bool,
     /// Go on with this record, whose run was cut short, as it was begun

@@ -40,7 +40,7 @@ pub fn list() -> String {
     ])
 }
 
-/// All that there is to know of some faults: steps, what must be seen of them, what they show
+/// Some faults: steps, what must be seen of them, what they show
 /// where, and under which settings they do not.
 pub fn details(rows: &[&CatalogueRow]) -> String {
     let blocks: Vec<Block> = rows.iter().flat_map(|row| of_row(row)).collect();
@@ -51,20 +51,32 @@ fn of_row(row: &CatalogueRow) -> Vec<Block> {
     let fault = &row.fault;
     let fact = |name: &str, words: String| (name.to_owned(), words);
     let mut facts = vec![fact("number", number(row))];
+    if fault.steps.is_empty() {
+        facts.push(fact("steps", "none".to_owned()));
+    }
     let steps = (1..).zip(&fault.steps);
     facts.extend(steps.map(|(at, step)| fact(&format!("step {at}"), step.words())));
-    facts.extend(fault.reach.iter().map(|reach| fact("seen", reach.words())));
+    facts.extend(
+        fault
+            .reach
+            .iter()
+            .map(|reach| fact("must see", reach.words())),
+    );
     facts.extend(
         fault
             .control
-            .map(|control| fact("control if", control.words())),
+            .map(|control| fact("fires if", control.words())),
     );
     facts.push(fact(
         "trials",
         format!("{} in each mode, unless asked otherwise", row.trials),
     ));
     facts.extend(row.cases.iter().map(|case| fact("shows", shown(case))));
-    facts.extend(row.counters.iter().map(|case| fact("gone", shown(case))));
+    facts.extend(
+        row.counters
+            .iter()
+            .map(|case| fact("not with", shown(case))),
+    );
     let heading = format!("{}: {}", fault.name, fault.title);
     vec![Block::Heading(heading), Block::Facts(facts)]
 }
@@ -182,8 +194,9 @@ mod tests {
                 told.lines().all(|line| line.chars().count() <= page::WIDTH),
                 "{told}"
             );
-            assert!(
-                told.contains(" step 1 ") || told.contains("step 1"),
+            assert_eq!(
+                told.contains("step 1"),
+                !row.fault.steps.is_empty(),
                 "{told}"
             );
         }

@@ -77,6 +77,11 @@ fn are_there(count: usize, planned: usize) -> bool {
     count > 0 && count as f64 >= THERE * planned as f64
 }
 
+fn least(planned: usize) -> String {
+    let least = (THERE * planned as f64).ceil();
+    format!("at least {least:.0} of {planned} measured")
+}
+
 /// The cell that this one is a copy of.
 fn original<'s>(copy: &CellSummary, summary: &'s Summary) -> Option<&'s CellSummary> {
     let baseline = copy.baseline.as_ref()?;
@@ -104,8 +109,12 @@ fn excluded(what: &str, ratios: &[Estimate], planned: usize) -> Check {
     let (different, most) = (different.count(), at_most(MISSED, ratios.len()));
     Check {
         what: format!("{what} of a mode over its own"),
-        must_hold: format!("at most {most} of {} ratios exclude 1", ratios.len()),
-        reached: format!("{different} of {}, {planned} planned", ratios.len()),
+        must_hold: format!(
+            "at most {most} of {} ratios exclude 1; {}",
+            ratios.len(),
+            least(planned)
+        ),
+        reached: format!("{different} of {}", ratios.len()),
         holds: different <= most && are_there(ratios.len(), planned),
     }
 }
@@ -127,7 +136,11 @@ fn counted(off: Vec<f64>, planned: usize) -> Check {
     let most = off.iter().copied().fold(0.0, f64::max);
     Check {
         what: "bytes between servers for each commit".to_owned(),
-        must_hold: format!("within {:.1} % of the original's", COUNT_OFF * 100.0),
+        must_hold: format!(
+            "within {:.1} % of the original's; {}",
+            COUNT_OFF * 100.0,
+            least(planned)
+        ),
         reached: middle.map_or("none".to_owned(), |middle| {
             format!(
                 "{:.2} % off, half of them {:.2} % at most",
@@ -144,6 +157,8 @@ fn slopes(summary: &Summary) -> Check {
     let copies =
         (summary.cells.iter()).filter_map(|cell| Some((&cell.label, cell.baseline.as_ref()?)));
     let pairs: BTreeSet<(&String, &String)> = copies.collect();
+    let loads: BTreeSet<&String> = summary.cells.iter().map(|cell| &cell.workload).collect();
+    let planned = pairs.len() * loads.len();
     let of = |label: &str| -> Vec<(&String, Value)> {
         let all = summary.anatomy.iter().filter(|one| one.label == label);
         all.filter_map(|one| Some((&one.workload, one.round_trips?)))
@@ -157,11 +172,11 @@ fn slopes(summary: &Summary) -> Check {
         });
         both.collect::<Vec<(Value, Value)>>()
     });
-    apart(&both.collect::<Vec<(Value, Value)>>())
+    apart(&both.collect::<Vec<(Value, Value)>>(), planned)
 }
 
 /// A copy's value and its original's each.
-fn apart(both: &[(Value, Value)]) -> Check {
+fn apart(both: &[(Value, Value)], planned: usize) -> Check {
     let bounded = |value: &Value| Some((value.low?, value.high?));
     let meets = |(own, one): &(Value, Value)| {
         let (own, one) = (bounded(own)?, bounded(one)?);
@@ -175,9 +190,13 @@ fn apart(both: &[(Value, Value)]) -> Check {
     let greatest = off.fold(0.0, f64::max);
     Check {
         what: "round trips of each copy".to_owned(),
-        must_hold: format!("at most {most} of {} apart from the original's", met.len()),
+        must_hold: format!(
+            "at most {most} of {} apart from the original's; {}",
+            met.len(),
+            least(planned)
+        ),
         reached: format!("{different}; they differ by {greatest:.3} at most"),
-        holds: different <= most && are_there(met.len(), both.len()),
+        holds: different <= most && are_there(met.len(), planned),
     }
 }
 
@@ -228,15 +247,19 @@ mod tests {
             low: Some(value - 0.1),
             high: Some(value + 0.1),
         };
-        let all = |own| apart(&[(trips(own), trips(1.0)); 40]);
+        let all = |own| apart(&[(trips(own), trips(1.0)); 40], 40);
         assert!(all(1.19).holds && !all(1.21).holds);
         assert!(all(1.21).reached.starts_with("40;"), "{:?}", all(1.21));
-        assert!(!apart(&[]).holds);
+        assert!(!apart(&[], 0).holds);
+        assert!(
+            !apart(&[(trips(1.0), trips(1.0)); 29], 40).holds,
+            "most must be there"
+        );
         let open = Value {
             low: None,
             ..trips(1.0)
         };
-        assert!(!apart(&[(trips(1.0), trips(1.0)), (open, trips(1.0))]).holds);
+        assert!(!apart(&[(trips(1.0), trips(1.0)), (open, trips(1.0))], 2).holds);
     }
 
     #[test]

@@ -16,6 +16,7 @@ fn terms_hold(ground: &Ground, newer: &[(&str, &str)]) {
         ("innodb_flush_log_at_trx_commit", "1"),
         ("innodb_flush_method", "O_DIRECT"),
         ("innodb_io_capacity", "2000"),
+        ("innodb_autoextend_increment", "1"),
         ("innodb_log_file_size", "52428800"),
         ("innodb_file_per_table", "ON"),
         ("binlog_format", "ROW"),
@@ -64,7 +65,6 @@ fn lab_mysql_5_6_stands() {
     let newer = [
         ("innodb_io_capacity_max", "4000"),
         ("innodb_flush_neighbors", "0"),
-        ("innodb_autoextend_increment", "1"),
         ("binlog_checksum", "CRC32"),
         ("binlog_row_image", "FULL"),
         ("gtid_mode", "ON"),

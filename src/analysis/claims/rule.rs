@@ -195,7 +195,7 @@ impl Bound<'_> {
         };
         let notes = match verdict {
             Verdict::Confirmed | Verdict::Contradicted => vec![],
-            _ => self.notes(cases, there),
+            verdict => self.notes(cases, there, verdict),
         };
         Outcome {
             verdict,
@@ -205,7 +205,7 @@ impl Bound<'_> {
     }
 
     /// Why it depends, or is open.
-    fn notes(&self, cases: &[Case], there: usize) -> Vec<String> {
+    fn notes(&self, cases: &[Case], there: usize, verdict: Verdict) -> Vec<String> {
         let named = |what: &str, wanted: Option<Verdict>| {
             let named = cases.iter().filter(|case| case.verdict == wanted);
             let names: Vec<&str> = named.map(|case| &case.name[..]).collect();
@@ -220,36 +220,50 @@ impl Bound<'_> {
         let least = self.part.least;
         let few = format!("measured at {there} of the {least} points that it takes");
         notes.extend((there < least && !cases.is_empty()).then_some(few));
+        let figures = cases.iter().flat_map(|case| &case.figures);
+        let open = open(&self.bounds(), figures, self.part.across);
+        notes.extend(open.filter(|_| verdict == Verdict::Undecided));
         if notes.is_empty() {
-            notes.push(self.open(cases, there));
+            notes.push(match there {
+                0 => "open: nothing of it was measured".to_owned(),
+                _ => "open: some of its figures are missing".to_owned(),
+            });
         }
         notes.dedup();
         notes
-    }
-
-    /// What it would take where nothing but intervals is in the way.
-    fn open(&self, cases: &[Case], there: usize) -> String {
-        let bounds = self.bounds();
-        let all = cases.iter().flat_map(|case| &case.figures);
-        let is_open = |f: &&Figure| within(&bounds, f.low, f.high) == Verdict::Undecided;
-        let each = all.filter(is_open).map(|f| times_as_many(&bounds, f));
-        match each.reduce(f64::max) {
-            None if there > 0 => "open: some of its figures are missing".to_owned(),
-            None => "open: nothing of it was measured".to_owned(),
-            Some(times) if times <= 2.0 => "open: twice as many rounds might decide".to_owned(),
-            Some(times) if times <= MOST_TIMES => {
-                format!("open: it may take {:.0} times as many rounds", times.ceil())
-            }
-            Some(_) => "open: it lies at a bound, where more rounds do not decide".to_owned(),
-        }
     }
 }
 
 /// With more times as many rounds no one would measure.
 const MOST_TIMES: f64 = 100.0;
 
-/// How many times as many rounds would decide if the figure stays where it is: an interval narrows
-/// as the root of their number grows.
+/// How many more rounds it may take until intervals are narrow enough, where such are in the way:
+/// until all of them are, or the first where one row is enough.
+fn open<'f>(
+    bounds: &Bounds,
+    figures: impl Iterator<Item = &'f Figure>,
+    across: Across,
+) -> Option<String> {
+    let is_open = |f: &&Figure| within(bounds, f.low, f.high) == Verdict::Undecided;
+    let each = figures.filter(is_open).map(|f| times_as_many(bounds, f));
+    let times = match across {
+        Across::Any => each.reduce(f64::min)?,
+        Across::All | Across::Cases => each.reduce(f64::max)?,
+    };
+    Some(match times {
+        times if times <= 2.0 => "open: twice as many rounds might decide".to_owned(),
+        times if times <= MOST_TIMES => {
+            format!(
+                "open: it may take up to {:.0} times as many rounds",
+                times.ceil()
+            )
+        }
+        _ => "open: it lies at a bound, where more rounds do not decide".to_owned(),
+    })
+}
+
+/// How many times as many rounds would decide at most if the figure stays where it is: an interval
+/// narrows as the root of their number grows, and faster where there are few.
 fn times_as_many(bounds: &Bounds, figure: &Figure) -> f64 {
     let half = (figure.high - figure.low) / 2.0;
     let ends = [bounds.low, bounds.high].into_iter().flatten();
@@ -332,28 +346,46 @@ pub fn compared(points: Points, compared: &Compared) -> Vec<Figure> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rounds_that_would_decide_grow_with_the_square_of_how_near_the_bound_is() {
-        let bounds = Bounds {
+    fn figure((value, low, high): (f64, f64, f64)) -> Figure {
+        Figure {
+            what: String::new(),
+            unit: "times".to_owned(),
+            value,
+            low,
+            high,
+            is_shared: false,
+        }
+    }
+
+    fn bounds() -> Bounds {
+        Bounds {
             low: Some(1.165),
             high: Some(1.66),
             said: String::new(),
-        };
-        let times = |value: f64, low: f64, high: f64| {
-            let figure = Figure {
-                what: String::new(),
-                unit: "times".to_owned(),
-                value,
-                low,
-                high,
-                is_shared: false,
-            };
-            times_as_many(&bounds, &figure)
-        };
+        }
+    }
+
+    #[test]
+    fn rounds_that_would_decide_grow_with_the_square_of_how_near_the_bound_is() {
+        let times = |value, low, high| times_as_many(&bounds(), &figure((value, low, high)));
         // Half an interval of 0.1, a bound 0.2, 0.05 and 0.01 away.
         assert!((times(1.365, 1.265, 1.465) - 0.25).abs() < 1e-9);
         assert!((times(1.215, 1.115, 1.315) - 4.0).abs() < 1e-9);
         assert!((times(1.67, 1.57, 1.77) - 100.0).abs() < 1e-6);
         assert_eq!(times(1.165, 1.065, 1.265), f64::INFINITY);
+    }
+
+    #[test]
+    fn an_open_claim_tells_how_many_rounds_it_may_take() {
+        let told = |all: &[(f64, f64, f64)], across| {
+            let figures: Vec<Figure> = all.iter().copied().map(figure).collect();
+            open(&bounds(), figures.iter(), across).unwrap_or_default()
+        };
+        let (near, nearer, at) = ((1.3, 1.1, 1.5), (1.2, 1.1, 1.3), (1.165, 1.1, 1.3));
+        assert!(told(&[near], Across::All).contains("twice as many"));
+        assert!(told(&[near, nearer], Across::All).contains("up to 9 times"));
+        assert!(told(&[near, nearer], Across::Any).contains("twice as many"));
+        assert!(told(&[near, at], Across::Cases).contains("at a bound"));
+        assert_eq!(told(&[(1.3, 1.2, 1.4)], Across::All), "", "it lies within");
     }
 }

@@ -105,7 +105,8 @@ pub struct Counts {
     pub diverged: usize,
     /// Lost, acknowledged while another side took writes too, some of which are there.
     pub forked: usize,
-    /// Nodes whose tables did not pass their check, serving or not.
+    /// Nodes whose tables did not pass their check: those that serve, and replicas that say that
+    /// they have executed all.
     pub corrupt: usize,
     /// In the tables of the only server, and not in its binary log, or there alone.
     pub only_in_tables: usize,

@@ -164,25 +164,17 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
         lacking.clone_from(&sent);
     }
     let mut elsewhere = Tokens::new();
-    let mut skipped = Tokens::new();
-    let mut drifted = 0;
-    let mut corrupt = 0;
     for held in trial.others.iter().filter(could_be_read) {
         elsewhere.extend(on(held));
-        if held.is_level {
-            let there = acknowledged.difference(&lacking);
-            skipped.extend(there.filter(|token| !on(held).contains(token)));
-            let has_all = nodes.iter().take(1).any(|first| on(first) == on(held));
-            let is_other = nodes
-                .first()
-                .is_some_and(|first| content(first) != content(held));
-            drifted += usize::from(has_all && is_other);
-        }
-        corrupt += usize::from(held.tables_ok == Some(false));
     }
-    for held in &nodes {
-        corrupt += usize::from(held.tables_ok == Some(false));
-    }
+    let there: Tokens = &acknowledged - &lacking;
+    let (skipped, drifted) = replicas(trial, &nodes, &there);
+    let is_level = |held: &&Held| could_be_read(held) && held.is_level;
+    let checked = nodes
+        .iter()
+        .copied()
+        .chain(trial.others.iter().filter(is_level));
+    let corrupt = checked.filter(|held| held.tables_ok == Some(false)).count();
     let seen = seen(trial);
     let found: Tokens = [&somewhere, &elsewhere, &seen]
         .into_iter()
@@ -204,7 +196,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
         gone.len(),
         (&gone & &seen_with_promise).len(),
         (&elsewhere - &somewhere).len(),
-        skipped.len(),
+        skipped,
         drifted,
         diverged(&nodes),
         corrupt,
@@ -212,6 +204,23 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
         logged_alone,
     ]);
     counts
+}
+
+/// What replicas lack that say that they have all, and how many of them have all and hold something
+/// else.
+fn replicas(trial: &Trial, nodes: &[&Held], there: &Tokens) -> (usize, usize) {
+    let mut skipped = Tokens::new();
+    let mut drifted = 0;
+    for held in &trial.others {
+        if held.unread.is_some() || !held.is_level {
+            continue;
+        }
+        skipped.extend(there - &on(held));
+        if let Some(first) = nodes.first() {
+            drifted += usize::from(on(first) == on(held) && content(first) != content(held));
+        }
+    }
+    (skipped.len(), drifted)
 }
 
 /// Rows that the log lacks, and entries of the log that the rows lack.

@@ -71,7 +71,8 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
             .filter(|held| first.is_some_and(|first| differ(first, held)))
             .count(),
         forked: forked(fault, trial, |token| sight.in_all.contains(&token)),
-        corrupt: (sight.serving.iter().chain(&sight.others))
+        corrupt: (sight.serving.iter())
+            .chain(sight.others.iter().filter(|held| held.is_level))
             .filter(|held| held.tables_ok == Some(false))
             .count(),
         ..counts

@@ -60,7 +60,7 @@ const COUNTS: [(&str, Count, Means); 15] = [
         Means::BadIfNoneAnew,
     ),
     (
-        "replicas that have all, and in it other values",
+        "replicas with the same transfers and other balances or rows",
         |all| all.drifted,
         Means::BadIfNoneAnew,
     ),
@@ -124,10 +124,16 @@ pub fn blocks(one: &ModeWorth) -> Vec<Block> {
     vec![Block::Heading(heading), Block::Notes(lines)]
 }
 
+/// Whether nothing is wrong but on replicas.
+fn is_of_replicas(counts: &Counts) -> bool {
+    counts.harm() == counts.skipped + counts.drifted
+}
+
 /// `kept; promised: each commit is flushed first …`
 fn verdict(worth: &CampaignWorth) -> String {
     let is_no_commit = worth.verdict == Verdict::LostNoPromise && worth.counts.lost == 0;
     let word = match is_no_commit {
+        true if is_of_replicas(&worth.counts) => "lost, no promise (no commit: what replicas hold)",
         true => "lost, no promise (no commit: what a client had read or written)",
         false => worth.verdict.word(),
     };

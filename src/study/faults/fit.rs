@@ -215,7 +215,7 @@ fn of_every_node(fault: &Fault, spec: &ModeSpec) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Why something can never be seen of a fault.
+/// Why something can never be seen of a fault, as far as its steps tell.
 fn of_reach(reach: Reach, fault: &Fault, spec: &ModeSpec) -> Option<String> {
     let count = fault.steps.len();
     let has = |is_it: fn(&Deed) -> bool| fault.steps.iter().any(|step| is_it(&step.deed));

@@ -215,7 +215,10 @@ impl Reach {
         match self {
             Reach::InFlight(step) => format!("a COMMIT was on its way at step {}", step + 1),
             Reach::AcknowledgedBefore(step, least) => {
-                format!("{least} commits were acknowledged before step {}", step + 1)
+                format!(
+                    "at least {least} commits were acknowledged before step {}",
+                    step + 1
+                )
             }
             Reach::FellBack => "it went on alone".to_owned(),
             Reach::Behind => "who took over had received or executed less than another".to_owned(),
@@ -233,10 +236,8 @@ impl Control {
                 "it loses what its links had not delivered, and nothing else".to_owned()
             }
             Control::Loses(share) => {
-                format!(
-                    "it loses commits in {} of its trials",
-                    units::show_percent(share)
-                )
+                let share = units::show_percent(share);
+                format!("it loses commits in at least {share} of its trials")
             }
         }
     }
