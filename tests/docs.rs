@@ -195,11 +195,11 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 16] {
+fn flags() -> [Flag; 17] {
     use Flag::*;
     match HostBound {
         HostBound | NodeBound | DriverBound | Drifted | Downgraded | Degraded | Overloaded
-        | Errors | NoRows | LateLinks | LinksStarved | LateDisks | Behind | NotIdle
+        | Errors | NoRows | LateLinks | Stolen | LinksStarved | LateDisks | Behind | NotIdle
         | NotApplied | NotSettled => [
             HostBound,
             NodeBound,
@@ -211,6 +211,7 @@ fn flags() -> [Flag; 16] {
             Errors,
             NoRows,
             LateLinks,
+            Stolen,
             LinksStarved,
             LateDisks,
             Behind,

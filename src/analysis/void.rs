@@ -13,8 +13,8 @@ const ROUNDING: f64 = 1e-9;
 
 /// A cell's main figures over all its measurements, void ones included; `None` where none is void.
 /// `without` has those of the sound ones.
-pub fn with_void(
-    (kept, per): (&[&Measurement], Per),
+pub fn with_void<'m>(
+    (kept, per): (&[&'m Measurement], Per),
     without: &ByRound,
     latency: fn(&[&Measurement]) -> Percentiles,
     risk: Risk,
@@ -23,9 +23,9 @@ pub fn with_void(
         .iter()
         .flat_map(|m| m.voided.iter().chain([*m]))
         .collect();
-    let void: Vec<VoidMeasurement> = all
-        .iter()
-        .filter(|m| m.is_void())
+    // Whatever was made again, and what is void all the same.
+    let left_out = |m: &&'m Measurement| m.voided.iter().chain(m.is_void().then_some(*m));
+    let void: Vec<VoidMeasurement> = (kept.iter().flat_map(left_out))
         .map(|m| one(m, per, latency))
         .collect();
     if void.is_empty() {

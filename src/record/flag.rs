@@ -27,6 +27,8 @@ pub enum Flag {
     NoRows,
     /// Packets left the switch too late: the cell is void.
     LateLinks,
+    /// Whatever this host is a guest of took too much of its CPU time.
+    Stolen,
     /// The switch ran without its priority.
     LinksStarved,
     /// Emulated disks answered too late.
@@ -55,6 +57,7 @@ impl Flag {
             Flag::Errors => "errors",
             Flag::NoRows => "no-rows",
             Flag::LateLinks => "late-links",
+            Flag::Stolen => "stolen",
             Flag::LinksStarved => "links-starved",
             Flag::LateDisks => "late-disks",
             Flag::Behind => "behind",

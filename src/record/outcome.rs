@@ -11,6 +11,12 @@ impl Measurement {
         self.flags.contains(&Flag::LateLinks)
     }
 
+    /// Whether the host disturbed it so that it is made again. What is void is left out then; else
+    /// the last one stays: a host that is disturbed always would have no figures at all.
+    pub fn is_disturbed(&self) -> bool {
+        self.is_void() || self.flags.contains(&Flag::Stolen)
+    }
+
     /// What a schedule is told of it; `took` is how long it took with all that came before and
     /// after its window.
     pub fn outcome(&self, took: Duration) -> Outcome {

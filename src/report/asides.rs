@@ -28,7 +28,7 @@ pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
 }
 
 /// Where what is left out would have changed a main figure:
-/// `ours, with 2 void measurements: commits/s 812 instead of 905, p50 1.30 ms instead of 1.10 ms`
+/// `ours, with 2 disturbed measurements: commits/s 812 instead of 905, p50 1.30 ms instead of 1.10 ms`
 fn with_void(cell: &CellSummary) -> Option<String> {
     let with = cell.with_void.as_ref()?;
     let median = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.median);
@@ -42,7 +42,7 @@ fn with_void(cell: &CellSummary) -> Option<String> {
     let told = figures.iter().filter(|(is_told, ..)| *is_told);
     let told = told.map(|(_, what, [with, without])| format!("{what} {with} instead of {without}"));
     let told: Vec<String> = told.collect();
-    let void = count(with.void.len() as u64, "void measurement");
+    let void = count(with.void.len() as u64, "disturbed measurement");
     (!told.is_empty()).then(|| format!("{}, with {void}: {}", cell.label, told.join(", ")))
 }
 

@@ -324,6 +324,10 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
             "links delivered late; such measurements are void and left out. On an idle host, give \
              them a rate: without one a burst is due all at once."
         }
+        Flag::Stolen => {
+            "whatever this host is a guest of took more than 10 % of its CPU time in the window. \
+             Such measurements are made again, at most twice: here it went on."
+        }
         Flag::LinksStarved => {
             "the emulated network had no real-time priority for over 5 % of the window: it queued \
              for a CPU beside the servers, so distances under load may be longer than asked."

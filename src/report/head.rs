@@ -84,8 +84,8 @@ fn went_on(summary: &Summary, resumed: &Resumed) -> String {
 
 fn made_again(summary: &Summary) -> String {
     let times = u64::from(summary.measurements_made_again);
-    let measurements = count(times, "void measurement");
-    format!("{measurements} (links delivered late) made again at once and left out")
+    let measurements = count(times, "disturbed measurement");
+    format!("{measurements} (links late, or CPU time stolen) made again at once and left out")
 }
 
 fn fact(name: &str, said: String) -> (String, String) {

@@ -13,6 +13,9 @@ use crate::study::{Apply, Study, Workload};
 /// A cell is void if more than this share of its packets left the switch late.
 const LATE_SHARE_MAX: f64 = 0.05;
 
+/// It is made again if more than this share of the host's CPU time was stolen.
+const STOLEN_SHARE_MAX: f64 = 0.10;
+
 /// Measures one cell, whose rate is known by now; its mode is in force already.
 pub fn measure<T: Target>(
     target: &mut T,
@@ -249,6 +252,9 @@ impl<T: Target> Measuring<'_, T> {
         let late = self.into.late_packets as f64;
         if late > LATE_SHARE_MAX * self.into.packets as f64 {
             self.into.flags.push(Flag::LateLinks);
+        }
+        if self.into.host_stolen > STOLEN_SHARE_MAX {
+            self.into.flags.push(Flag::Stolen);
         }
         // What is void is made again: a minute's watch of it would be in no figure.
         if cell.watch_after.is_some() && !self.into.is_void() {

@@ -134,7 +134,7 @@ struct StudyRun<'a, T> {
     outcomes: Vec<Outcome>,
     /// All turns that are certain, those taken included; told as steps.
     foreseen: Vec<Turn>,
-    /// How many void measurements were made again.
+    /// How many disturbed measurements were made again.
     made_again: usize,
     /// The round, and the mode in force.
     entered: Option<(u32, usize)>,
@@ -206,9 +206,10 @@ impl<T: Target> StudyRun<'_, T> {
         Ok(())
     }
 
-    /// A void measurement is made again: what voids it is the links' lateness, a fault of the
-    /// host's and not of the mode's, so that nothing is chosen by its outcome. It is kept with the
-    /// one that takes its place: what made the links late may have made the servers slow.
+    /// A disturbed measurement is made again: links were late, or CPU time was stolen. Both are
+    /// faults of the host's and not of the mode's, so that nothing is chosen by its outcome. It is
+    /// kept with the one that takes its place: what made the links late may have made the servers
+    /// slow.
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
         let study = &self.order.study;
         let mut voided = Vec::new();
@@ -216,7 +217,10 @@ impl<T: Target> StudyRun<'_, T> {
         loop {
             let measurement = measure(self.target, study, (turn, cell), self.events)?;
             let made_again = voided.len() as u32;
-            if !measurement.is_void() || made_again == AGAIN_MAX || self.made_again == again_max {
+            if !measurement.is_disturbed()
+                || made_again == AGAIN_MAX
+                || self.made_again == again_max
+            {
                 return Ok(Measurement {
                     made_again,
                     voided,

@@ -32,6 +32,8 @@ pub struct Script {
     pub trouble: Option<Trouble>,
     /// Whether the links are late in each measurement, in their order; punctual after the last.
     pub late: Vec<bool>,
+    /// The share of CPU time that is stolen in each, in their order; none after the last.
+    pub stolen: Vec<f64>,
     /// Whether replicas are never level.
     pub is_behind: bool,
     /// Commits per second of a number of connections.
@@ -242,6 +244,8 @@ impl Target for Scripted {
         let script = self.0.borrow();
         let load = script.loads.checked_sub(1);
         let is_late = load.and_then(|load| script.late.get(load).copied());
+        let stolen = load.and_then(|load| script.stolen.get(load).copied());
+        into.host_stolen = stolen.unwrap_or_default();
         into.packets = 100;
         into.late_packets = if is_late == Some(true) { 6 } else { 5 };
     }

@@ -174,6 +174,26 @@ fn a_void_measurement_is_made_again_and_not_for_ever() {
 }
 
 #[test]
+fn a_measurement_that_was_robbed_of_cpu_time_is_made_again_and_the_last_one_kept() {
+    let robbed = |stolen: &[f64]| {
+        let script = Script {
+            stolen: stolen.to_vec(),
+            ..Script::default()
+        };
+        let ran = run(&small(), script);
+        ran.outcome.as_ref().unwrap();
+        let first = ran.record().measurements[0].clone();
+        assert!(!first.is_void());
+        (first.made_again, first.flags, first.voided.len())
+    };
+    assert_eq!(robbed(&[0.10]), (0, vec![], 0));
+    assert_eq!(robbed(&[0.11]), (1, vec![], 1));
+    // A host that is a poor guest at all times has figures, and they say so.
+    let always = robbed(&[0.3; 3]);
+    assert_eq!(always, (AGAIN_MAX, vec![Flag::Stolen], 2));
+}
+
+#[test]
 fn replicas_that_are_never_level_leave_one_doubt() {
     let mut study = small();
     study.sweeps[0].watch_after = Some(std::time::Duration::from_secs(5));
