@@ -28,7 +28,8 @@ pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
 }
 
 /// Where what is left out would have changed a main figure:
-/// `ours, with 2 disturbed measurements: commits/s 812 instead of 905, p50 1.30 ms instead of 1.10 ms`
+/// `ours, with 2 disturbed measurements: commits/s 812 instead of 905, p50 1.30 ms instead of
+/// 1.10 ms`
 fn with_void(cell: &CellSummary) -> Option<String> {
     let with = cell.with_void.as_ref()?;
     let median = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.median);

@@ -40,8 +40,8 @@ pub fn list() -> String {
     ])
 }
 
-/// Some faults: steps, what must be seen of them, what they show
-/// where, and under which settings they do not.
+/// Some faults: steps, what must be seen of them, what they show where, and under which settings
+/// they do not.
 pub fn details(rows: &[&CatalogueRow]) -> String {
     let blocks: Vec<Block> = rows.iter().flat_map(|row| of_row(row)).collect();
     page::text(&blocks)

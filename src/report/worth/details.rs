@@ -126,7 +126,8 @@ pub fn blocks(one: &ModeWorth) -> Vec<Block> {
 
 /// Whether nothing is wrong but on replicas.
 fn is_of_replicas(counts: &Counts) -> bool {
-    counts.harm() == counts.skipped + counts.drifted
+    let replicas = counts.skipped + counts.drifted;
+    replicas > 0 && counts.harm() == replicas
 }
 
 /// `kept; promised: each commit is flushed first …`
