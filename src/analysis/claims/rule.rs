@@ -381,7 +381,7 @@ mod tests {
             let figures: Vec<Figure> = all.iter().copied().map(figure).collect();
             open(&bounds(), figures.iter(), across).unwrap_or_default()
         };
-        let (near, nearer, at) = ((1.3, 1.1, 1.5), (1.2, 1.1, 1.3), (1.165, 1.1, 1.3));
+        let (near, nearer, at) = ((1.365, 1.15, 1.58), (1.2, 1.1, 1.3), (1.165, 1.1, 1.3));
         assert!(told(&[near], Across::All).contains("twice as many"));
         assert!(told(&[near, nearer], Across::All).contains("up to 9 times"));
         assert!(told(&[near, nearer], Across::Any).contains("twice as many"));

@@ -180,7 +180,11 @@ fn a_measurement_that_was_robbed_of_cpu_time_is_made_again_and_the_last_one_kept
             stolen: stolen.to_vec(),
             ..Script::default()
         };
-        let ran = run(&small(), script);
+        let study = Study {
+            rounds: 8,
+            ..small()
+        };
+        let ran = run(&study, script);
         ran.outcome.as_ref().unwrap();
         let first = ran.record().measurements[0].clone();
         assert!(!first.is_void());
