@@ -1,5 +1,6 @@
-//! What a cell's figures would be with the measurements that are left out. What made links late may
-//! have made servers slow: to leave these out may choose among outcomes after all.
+//! What a cell's figures would be with the measurements that are left out. What made links late, or
+//! stole CPU time, may have made servers slow: to leave these out may choose among outcomes after
+//! all.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::record::Measurement;
 /// Share by which computing alone may move an interval's end.
 const ROUNDING: f64 = 1e-9;
 
-/// A cell's main figures over all its measurements, void ones included; `None` where none is void.
+/// A cell's main figures over all its measurements, those left out included; `None` where none is.
 /// `without` has those of the sound ones.
 pub fn with_void<'m>(
     (kept, per): (&[&'m Measurement], Per),

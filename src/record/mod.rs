@@ -239,10 +239,10 @@ pub struct Measurement {
     /// Time for which the switch ran without its real-time priority, refused or given up.
     #[serde(default)]
     pub links_without_priority_s: f64,
-    /// How often it had been void and was made again before this.
+    /// How often it had been disturbed and was made again before this.
     #[serde(default)]
     pub made_again: u32,
-    /// The void ones, in their order; none in an older record. They hold none themselves.
+    /// Those that it was made again for, in their order; none in an older record. They hold none themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub voided: Vec<Measurement>,
     /// Variables that some mode of this lab changes, as the writer said that they were: read back

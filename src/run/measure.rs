@@ -256,7 +256,7 @@ impl<T: Target> Measuring<'_, T> {
         if self.into.host_stolen > STOLEN_SHARE_MAX {
             self.into.flags.push(Flag::Stolen);
         }
-        // What is void is made again: a minute's watch of it would be in no figure.
+        // A minute's watch of what is void would be in no figure.
         if cell.watch_after.is_some() && !self.into.is_void() {
             self.wait_level()?;
             self.target.next()?.watch_after(cell, &mut self.into)?;

@@ -14,7 +14,7 @@ use crate::record::Measurement;
 use crate::record::packed::PackedCampaign;
 use crate::record::trials::Campaign;
 
-/// A void measurement is made again at most this often,
+/// A disturbed measurement is made again at most this often,
 pub(super) const AGAIN_MAX: u32 = 2;
 /// and a run makes this share of its measurements again at most, so that its length is bounded.
 pub(super) const AGAIN_SHARE: f64 = 0.25;

@@ -74,7 +74,7 @@ pub struct Summary {
     /// Measurements kept, and those a finished run has.
     pub measurements: usize,
     pub measurements_asked: usize,
-    /// How many void ones were made again and left out.
+    /// How many disturbed ones were made again and left out.
     pub measurements_made_again: u32,
     pub warmup_s: f64,
     pub measure_s: f64,

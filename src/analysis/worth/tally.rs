@@ -87,7 +87,7 @@ fn apart(trial: &Trial, server: Option<&Held>) -> (usize, usize) {
         return (0, 0);
     };
     let logged: BTreeSet<Token> = logged.tokens.iter().copied().collect();
-    let there: BTreeSet<Token> = held.rows.iter().map(|row| row.token).collect();
+    let there = tokens(held);
     let more = |one: &BTreeSet<Token>, other| one.difference(other).count();
     (more(&there, &logged), more(&logged, &there))
 }
@@ -158,9 +158,11 @@ fn unbalanced(held: &Held, history: &History) -> Vec<usize> {
 /// Whether a replica that says that it is level has all transfers of who serves, no other one, and
 /// all the same holds something else.
 fn has_drifted(replica: &Held, serving: &Held) -> bool {
-    let tokens =
-        |held: &Held| -> BTreeSet<Token> { held.rows.iter().map(|row| row.token).collect() };
     replica.is_level && tokens(replica) == tokens(serving) && differ(replica, serving)
+}
+
+fn tokens(held: &Held) -> BTreeSet<Token> {
+    held.rows.iter().map(|row| row.token).collect()
 }
 
 /// Whether two nodes hold other rows, or other balances.
