@@ -326,7 +326,7 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
         }
         Flag::Stolen => {
             "whatever this host is a guest of took more than 10 % of its CPU time in the window. \
-             Such measurements are made again, at most twice: here it went on."
+             Such measurements are made again, at most twice; of these the last was no better."
         }
         Flag::LinksStarved => {
             "the emulated network had no real-time priority for over 5 % of the window: it queued \

@@ -210,7 +210,7 @@ fn lab_study_makes_void_measurements_again() {
         assert_eq!(report.0["measurements"], 1);
         assert_eq!(report.0["measurements_made_again"], 1);
         let text = ground.run(&["report", "r.acklab"]).good();
-        assert!(text.contains("1 void measurement (links"), "{text}");
+        assert!(text.contains("1 disturbed measurement (links"), "{text}");
     });
 }
 
