@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::link::change::{self, LinkChange};
+use super::link::change::{self, Change, LinkChange};
 use super::link::seen::{self, CutEchoes, LinkSeen, Way};
 use super::link::{
     Keep, Kept, LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings,
@@ -158,6 +158,34 @@ impl Network {
         echoes.map(|sent| sent.see(&self.switch)).collect()
     }
 
+    /// Whether one way is as distances make it, of which a change was undone: by the switch's own
+    /// account, and as far as echoes tell.
+    ///
+    /// # Errors
+    /// As those of [`Network::see_links`].
+    pub fn is_undone(
+        &self,
+        distances: &Distances,
+        change: Change,
+        (from, to): (&str, &str),
+        nodes: &[&Place],
+    ) -> Result<bool> {
+        let settings = self.settings(distances)?;
+        let of = |from: &str, to: &str| {
+            let mut all = settings.iter();
+            all.find(|pair| pair.from == from && pair.to == to)
+        };
+        let Some((there, back)) = of(from, to).zip(of(to, from)) else {
+            return Ok(false);
+        };
+        let (there, back) = (there.setting, back.setting);
+        let is_set = self.switch.setting(from, to) == there;
+        let rtt = there.one_way_delay + back.one_way_delay;
+        let loses = there.loss > 0.0 || back.loss > 0.0;
+        let way = self.way((from, to), nodes)?;
+        Ok(is_set && seen::is_undone(&self.switch, change, &way, (rtt, loses))?)
+    }
+
     /// Keeps what these streams hand over from now on: see [`Switch::keep`].
     pub fn keep(&self, wanted: &[Keep]) -> Result<()> {
         self.switch.keep(wanted)
@@ -169,23 +197,25 @@ impl Network {
     }
 
     fn ways<'a>(&'a self, change: &'a LinkChange, nodes: &[&'a Place]) -> Result<Vec<Way<'a>>> {
+        let ways = change.ways();
+        ways.map(|way| self.way(way, nodes)).collect()
+    }
+
+    fn way<'a>(&'a self, (from, to): (&'a str, &'a str), nodes: &[&'a Place]) -> Result<Way<'a>> {
         let tried = "see what became of links";
         let unknown = |name: &str| breakdown(tried, format!("no place is called {name}"));
-        let way = |(from, to): (&'a str, &'a str)| -> Result<Way<'a>> {
-            let nodes = nodes.iter().copied();
-            let mut places = nodes
-                .chain(self.clients.values())
-                .chain(self.fronts.values());
-            let place = places.find(|place| place.name == from);
-            let mut members = self.members.iter();
-            let member = members.find(|member| member.name == to);
-            Ok(Way {
-                from: &place.ok_or_else(|| unknown(from))?.netns,
-                to,
-                address: member.ok_or_else(|| unknown(to))?.address,
-            })
-        };
-        change.ways().map(way).collect()
+        let nodes = nodes.iter().copied();
+        let mut places = nodes
+            .chain(self.clients.values())
+            .chain(self.fronts.values());
+        let place = places.find(|place| place.name == from);
+        let mut members = self.members.iter();
+        let member = members.find(|member| member.name == to);
+        Ok(Way {
+            from: &place.ok_or_else(|| unknown(from))?.netns,
+            to,
+            address: member.ok_or_else(|| unknown(to))?.address,
+        })
     }
 
     fn settings(&self, distances: &Distances) -> Result<Vec<PairSetting>> {
@@ -213,11 +243,6 @@ pub fn probe_rtt_us(from: &Place, to: Ipv4Addr) -> Result<f64> {
     let probe = Probe::new(&from.netns, &from.name)?;
     let rtts_us = probe.rtts_us(to, PROBE_ECHOES, PROBE_INTERVAL)?;
     median(&rtts_us).ok_or_else(|| breakdown(format!("probe {to}"), "no echo came back"))
-}
-
-/// Whether an echo from one place to another is answered within that time.
-pub fn is_answered(from: &Place, to: Ipv4Addr, within: Duration) -> Result<bool> {
-    Probe::new(&from.netns, &from.name)?.is_answered(to, within)
 }
 
 fn whereabouts(place: &Place) -> Whereabouts {

@@ -112,6 +112,10 @@ pub struct Held {
     /// that this one had.
     #[serde(default)]
     pub is_level: bool,
+    /// How many transactions it has by their GTIDs that no node has that serves; `None` where GTIDs
+    /// do not tell, and of a node that serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
     /// Transactions of the node by its own account (its set of GTIDs or its place in the order), as
     /// text.
     pub executed: String,

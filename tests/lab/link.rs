@@ -439,6 +439,10 @@ fn lab_changes_of_links_can_be_seen() {
         address: address(0),
     };
     let see = |change: Change, way: Way| seen::see(&links.switch, change, &[way]).unwrap();
+    let is_undone = |change: Change, way: Way| {
+        let whole = (Duration::from_millis(1), false);
+        seen::is_undone(&links.switch, change, &way, whole).unwrap()
+    };
     for change in [
         Change::Cut,
         Change::Lose(0.2),
@@ -449,9 +453,11 @@ fn lab_changes_of_links_can_be_seen() {
         assert!(seen.bite, "{change:?}: {seen:?}");
         let seen = see(change, back);
         assert!(!seen.bite, "{change:?}: {seen:?}");
+        assert!(!is_undone(change, there), "{change:?}");
         changed(&links, &[]);
         let seen = see(change, there);
         assert!(!seen.bite, "{change:?}: {seen:?}");
+        assert!(is_undone(change, there), "{change:?}");
     }
     assert!(is_breakdown(&seen::see(&links.switch, Change::Cut, &[])));
 }

@@ -12,6 +12,7 @@ mod tell;
 mod unseen;
 mod verdict;
 
+use crate::analysis::interval::{Risk, holm};
 pub use crate::analysis::summary::claims::{
     Article, Claim, Figure, Grid, GridRow, PublishedFigure, Verdict,
 };
@@ -54,9 +55,12 @@ pub fn judge(article: &articles::Article, material: &Material) -> (Article, Vec<
 }
 
 fn claim(points: Points, row: &articles::Claim) -> Claim {
-    let parts = row.part.iter();
-    let parts = parts.filter_map(|part| rule::judge(points, part));
-    let mut parts: Vec<Outcome> = parts.collect();
+    let judged = |risk| {
+        let points = Points { risk, ..points };
+        let parts = row.part.iter();
+        parts.map(|part| rule::judge(points, part)).collect()
+    };
+    let mut parts = as_parts_of_one(points.risk, judged);
     if let Some(needs) = &row.needs {
         parts.push(Outcome::new(Verdict::Untestable, format!("needs {needs}")));
     }
@@ -71,6 +75,32 @@ fn claim(points: Points, row: &articles::Claim) -> Claim {
         figures: figures.chain(beside).collect(),
         reason: reason(row, &parts, verdict, points.material.is_quick),
     }
+}
+
+/// The parts of a claim that are there. If they differ, one that refutes it must do so as one of so
+/// many: of twenty parts one would by chance.
+fn as_parts_of_one(risk: Risk, judged: impl Fn(Risk) -> Vec<Option<Outcome>>) -> Vec<Outcome> {
+    let mut parts = judged(risk);
+    let refutes = |part: &Outcome| part.verdict == Verdict::Contradicted;
+    let many = parts.iter().flatten().count();
+    if !parts.iter().flatten().all(refutes) {
+        let at = |risk| {
+            let parts = judged(risk).into_iter();
+            parts
+                .map(|part| part.as_ref().is_some_and(refutes))
+                .collect()
+        };
+        let shown = holm(many, risk, at);
+        for (part, shown) in parts.iter_mut().zip(shown) {
+            let part = part.as_mut().filter(|part| refutes(part) && !shown);
+            if let Some(part) = part {
+                part.verdict = Verdict::Undecided;
+                let note = format!("a part is contradicted alone, not as one of {many}");
+                part.notes.push(note);
+            }
+        }
+    }
+    parts.into_iter().flatten().collect()
 }
 
 /// What its words are taken as, why it is judged so, what came out beside the figures.

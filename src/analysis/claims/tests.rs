@@ -4,8 +4,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Verdict::{self, Confirmed, Contradicted, Depends, Undecided, Untestable};
 use super::select::Points;
-use super::verdict::within;
-use super::{Material, counts, figure, judge};
+use super::verdict::{Outcome, within};
+use super::{Material, as_parts_of_one, counts, figure, judge};
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples};
 use crate::analysis::interval::Risk;
@@ -94,6 +94,32 @@ proptest! {
         let lacking = Verdict::of_parts(&[&parts[..], &[Untestable]].concat());
         prop_assert!([Untestable, Contradicted].contains(&lacking));
     }
+}
+
+#[test]
+fn a_part_refutes_a_claim_only_as_one_of_its_parts() {
+    // Contradicted at any risk, or only if its interval may miss as often as one alone.
+    let strong = |_: Risk| Contradicted;
+    let weak = |risk: Risk| match risk == Risk::ONE_LOOK {
+        true => Contradicted,
+        false => Undecided,
+    };
+    let holds = |_: Risk| Confirmed;
+    let of = |parts: &[&dyn Fn(Risk) -> Verdict]| {
+        let judged = |risk: Risk| {
+            let parts = parts.iter();
+            parts
+                .map(|part| Some(Outcome::new(part(risk), String::new())))
+                .collect()
+        };
+        let parts = as_parts_of_one(Risk::ONE_LOOK, judged);
+        Verdict::of_parts(&parts.iter().map(|part| part.verdict).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&[&strong, &holds]), Contradicted);
+    assert_eq!(of(&[&weak, &holds]), Undecided);
+    assert_eq!(of(&[&weak]), Contradicted, "it has no other part");
+    assert_eq!(of(&[&weak, &weak]), Contradicted, "all agree");
+    assert_eq!(of(&[&weak, &strong, &holds]), Contradicted);
 }
 
 /// Trials in which so many of a hundred acknowledged commits are lost.

@@ -96,6 +96,8 @@ pub struct Counts {
     pub holes: usize,
     /// On another node, and on none that serves: innocent as long as nobody reads them there.
     pub errant: usize,
+    /// Of these, at least so many have GTIDs that whoever serves gave to other transactions.
+    pub gtids_reused: usize,
     /// Acknowledged and there, and not on a replica that says it has executed all that is there.
     pub skipped: usize,
     /// Replicas that say so, have the same transfers as the first node that serves, and other rows
@@ -164,6 +166,7 @@ impl Add for Counts {
             flickered: self.flickered + other.flickered,
             holes: self.holes + other.holes,
             errant: self.errant + other.errant,
+            gtids_reused: self.gtids_reused + other.gtids_reused,
             skipped: self.skipped + other.skipped,
             drifted: self.drifted + other.drifted,
             diverged: self.diverged + other.diverged,

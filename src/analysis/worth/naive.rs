@@ -26,7 +26,7 @@ pub fn agrees(trial: &Trial, judged: &Judged) -> Result<(), String> {
 }
 
 /// What is counted twice.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "acknowledged",
     "promised",
     "lost",
@@ -40,6 +40,7 @@ const NAMES: [&str; 19] = [
     "phantom_reads",
     "phantom_promised",
     "errant",
+    "gtids_reused",
     "skipped",
     "drifted",
     "diverged",
@@ -48,7 +49,7 @@ const NAMES: [&str; 19] = [
     "only_in_log",
 ];
 
-fn first(judged: &Judged) -> [usize; 19] {
+fn first(judged: &Judged) -> [usize; 20] {
     let counts = &judged.counts;
     [
         counts.acknowledged,
@@ -64,6 +65,7 @@ fn first(judged: &Judged) -> [usize; 19] {
         counts.phantom_reads,
         counts.phantom_promised,
         counts.errant,
+        counts.gtids_reused,
         counts.skipped,
         counts.drifted,
         counts.diverged,
@@ -139,7 +141,7 @@ fn seen_with_promise(trial: &Trial, judged: &Judged) -> Tokens {
     }
 }
 
-fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
+fn count(trial: &Trial, judged: &Judged) -> [usize; 20] {
     let acknowledged = with_answer(trial, Answer::Acknowledged);
     let unanswered = with_answer(trial, Answer::Unanswered);
     let refused = with_answer(trial, Answer::Refused);
@@ -147,7 +149,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
     let could_be_read = |held: &&Held| held.unread.is_none();
     let nodes: Vec<&Held> = trial.serving.iter().filter(could_be_read).collect();
     let none_is_left = trial.serving.is_empty() && trial.refused.is_some();
-    let mut counts = [0; 19];
+    let mut counts = [0; 20];
     counts[..2].copy_from_slice(&[acknowledged.len(), promised.len()]);
     if nodes.is_empty() && !none_is_left {
         return counts;
@@ -196,6 +198,7 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
         gone.len(),
         (&gone & &seen_with_promise).len(),
         (&elsewhere - &somewhere).len(),
+        gtids_reused(trial, &somewhere),
         skipped,
         drifted,
         diverged(&nodes),
@@ -204,6 +207,18 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 19] {
         logged_alone,
     ]);
     counts
+}
+
+/// Of each node that could be read: its own transfers, less its own GTIDs.
+fn gtids_reused(trial: &Trial, somewhere: &Tokens) -> usize {
+    let mut reused = 0;
+    for held in trial.others.iter().filter(|held| held.unread.is_none()) {
+        let own = (&on(held) - somewhere).len() as u64;
+        if let Some(ahead) = held.ahead.filter(|ahead| *ahead < own) {
+            reused += own - ahead;
+        }
+    }
+    reused as usize
 }
 
 /// What replicas lack that say that they have all, and how many of them have all and hold something

@@ -63,6 +63,9 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
             .count(),
         holes: blows.holes(&lost, &acknowledged, |token| sight.in_all.contains(&token)),
         errant: sight.only_elsewhere().len(),
+        gtids_reused: (sight.others.iter())
+            .map(|held| gtids_reused(held, sight))
+            .sum(),
         skipped: count(&acknowledged, |it| sight.is_skipped(it.token)),
         drifted: (sight.others.iter())
             .filter(|held| first.is_some_and(|first| has_drifted(held, first)))
@@ -153,6 +156,15 @@ fn unbalanced(held: &Held, history: &History) -> Vec<usize> {
     let all = 0..accounts.max(held.balances.len());
     all.filter(|account| there(*account) != expected.get(*account).copied())
         .collect()
+}
+
+/// What a replica alone has, beyond the transactions that it alone has by their GTIDs: that many
+/// have GTIDs of others.
+fn gtids_reused(replica: &Held, sight: &Sight<'_>) -> usize {
+    let is_alone = |token: &Token| !sight.in_any.contains(token);
+    let alone = tokens(replica).into_iter().filter(is_alone).count();
+    let ahead = replica.ahead.map(usize::try_from);
+    ahead.map_or(0, |ahead| alone.saturating_sub(ahead.unwrap_or(usize::MAX)))
 }
 
 /// Whether a replica that says that it is level has all transfers of who serves, no other one, and

@@ -27,6 +27,15 @@ const LOSS_INTERVAL: Duration = Duration::from_millis(2);
 const SLOW_ECHOES: usize = 3;
 const SLOW_INTERVAL: Duration = Duration::from_millis(1);
 const EARLIER_US_MAX: f64 = 30.0;
+/// An echo over a link that is whole again may take so much longer than its distance: what had
+/// waited for that link goes first.
+const WHOLE_MARGIN: Duration = Duration::from_secs(3);
+/// So many are tried at most; one that is answered is enough.
+const WHOLE_ECHOES: usize = 3;
+/// Loss that is left would take one of the echoes in all but so many cases, which are at most so
+/// many echoes.
+const LOSS_UNSEEN_SHARE: f64 = 0.01;
+const UNLOST_ECHOES_MAX: f64 = 500.0;
 
 /// One direction of a link, and where it begins.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +169,49 @@ fn see_delay(switch: &Switch, by: Duration, ways: &[Way<'_>]) -> Result<LinkSeen
     Ok(told(&ends, are_slow.into_iter(), what))
 }
 
+/// Whether one way is as before a change that was undone, its settings those of now. An echo is
+/// answered; where the way was slower, sooner than it would be if it still were; where it lost
+/// packets, none is lost that would be. Of a way that loses packets at any time it is not asked.
+///
+/// `rtt` and `loses` are what the way is to be.
+///
+/// # Errors
+/// A breakdown if the switch has died, or if no echo can be sent.
+pub fn is_undone(
+    switch: &Switch,
+    change: Change,
+    way: &Way<'_>,
+    (rtt, loses): (Duration, bool),
+) -> Result<bool> {
+    let probe = Probe::new(way.from, way.from.name())?;
+    let within = match change {
+        Change::Slower(by) => rtt + by,
+        Change::Cut | Change::Lose(_) => rtt + WHOLE_MARGIN,
+    };
+    let mut is_answered = false;
+    for _ in 0..WHOLE_ECHOES {
+        is_answered = is_answered || probe.is_answered(way.address, within)?;
+    }
+    match change {
+        Change::Lose(share) if is_answered && !loses => {
+            let count = unlost_echoes(share);
+            let before = switch.counters()?;
+            probe.send(way.address, count)?;
+            probe.answers(count, Instant::now() + within)?;
+            let since = switch.counters()?.since(&before);
+            let pair = since.pair(way.from.name(), way.to);
+            Ok(pair.is_some_and(|pair| pair.dropped_by_loss == 0))
+        }
+        _ => Ok(is_answered),
+    }
+}
+
+/// Of so many echoes a link that loses this share hardly ever delivers all.
+fn unlost_echoes(share: f64) -> u16 {
+    let count = LOSS_UNSEEN_SHARE.ln() / (1.0 - share).ln();
+    count.ceil().clamp(1.0, UNLOST_ECHOES_MAX) as u16
+}
+
 /// One for each way, of which there must be one.
 fn probes(ways: &[Way<'_>]) -> Result<Vec<Probe>> {
     if ways.is_empty() {
@@ -220,5 +272,11 @@ mod tests {
         assert!(!not_all.bite);
         let words = "6 ways: 3 of 7 packets lost; not seen from a.1 to a.2";
         assert_eq!(not_all.seen, words);
+    }
+
+    #[test]
+    fn loss_that_is_left_is_seen_by_as_many_echoes_as_it_takes() {
+        let echoes = [0.05, 0.5, 1.0, 0.001].map(unlost_echoes);
+        assert_eq!(echoes, [90, 7, 1, 500]);
     }
 }

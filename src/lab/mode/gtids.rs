@@ -70,6 +70,22 @@ impl Gtids {
         all.all(|by| received.last(by).max(applied.last(by)) >= self.last(by))
     }
 
+    /// How many transactions of a set no other has, all as servers say them. `None` where numbers do
+    /// not tell: without any, or of a domain of MariaDB's in which different servers gave the last.
+    pub fn ahead(set: &str, others: &[&str]) -> Option<u64> {
+        let own = Gtids::read(set);
+        let givers = givers(set);
+        let is_by_one = |other: &&str| {
+            let all = self::givers(other).into_iter();
+            let mut shared = all.filter_map(|(domain, giver)| Some((giver, givers.get(domain)?)));
+            shared.all(|(giver, own)| giver == *own)
+        };
+        let others_have = others.iter().map(|other| Gtids::read(other));
+        let there = others_have.fold(Gtids::default(), |all, set| all.union(&set));
+        let is_told = own.count() > 0 && others.iter().all(is_by_one);
+        is_told.then(|| own.missing_in(&there))
+    }
+
     fn runs(&self, by: &str) -> &[Run] {
         let runs = self.0.get(by).map(Vec::as_slice);
         runs.unwrap_or_default()
@@ -109,6 +125,17 @@ fn domain_of(part: &str) -> Option<(String, Run)> {
     let (_, last) = rest.split_once('-')?;
     let last = last.parse::<u64>().ok()?;
     (last > 0).then(|| (domain.to_owned(), (1, last)))
+}
+
+/// Of MariaDB's domains, by their numbers: the servers that gave the last of each.
+fn givers(set: &str) -> BTreeMap<&str, &str> {
+    let parts = set.split(',').map(str::trim);
+    let giver = |part: &'_ str| -> Option<(&str, &str)> {
+        let (domain, rest) = part.split_once('-').filter(|_| !part.contains(':'))?;
+        let (giver, _) = rest.split_once('-')?;
+        Some((domain, giver))
+    };
+    parts.filter_map(giver).collect()
 }
 
 /// The same runs in order, those that touch as one.
@@ -186,6 +213,17 @@ mod tests {
         assert_eq!(old.minus(&new), Gtids::read("aa:9-10"));
         assert_eq!(new.minus(&old), Gtids::read("bb:1-4"));
         assert_eq!(old.union(&new), Gtids::read("bb:1-4,aa:1-10"));
+    }
+
+    #[test]
+    fn a_node_is_ahead_by_what_no_other_has() {
+        let ahead = |set, others: &[&str]| Gtids::ahead(set, others);
+        assert_eq!(ahead("aa:1-10", &["aa:1-7", "aa:9"]), Some(2));
+        assert_eq!(ahead("aa:1-10", &["aa:1-12"]), Some(0));
+        assert_eq!(ahead("", &["aa:1-12"]), None);
+        assert_eq!(ahead("0-1-10", &["0-1-7"]), Some(3));
+        assert_eq!(ahead("0-1-10", &["0-2-12"]), None, "two servers numbered");
+        assert_eq!(ahead("1-3-4,0-1-10", &["0-1-12"]), Some(4));
     }
 
     #[test]

@@ -30,7 +30,7 @@ enum Means {
 type Count = fn(&Counts) -> usize;
 
 /// Counts that have no column, and what they are called.
-const COUNTS: [(&str, Count, Means); 15] = [
+const COUNTS: [(&str, Count, Means); 16] = [
     ("refused, and there", |all| all.refused_present, Means::Bad),
     (
         "there, and sent by no client",
@@ -88,6 +88,11 @@ const COUNTS: [(&str, Count, Means); 15] = [
         "on another node alone",
         |all| all.errant,
         Means::Innocent("as long as nobody reads them there"),
+    ),
+    (
+        "of these with a GTID that another transaction has where clients are served",
+        |all| all.gtids_reused,
+        Means::BadIfWhole,
     ),
     (
         "seen, gone, and there again",

@@ -6,7 +6,7 @@ use std::thread;
 use super::stage::Stage;
 use crate::error::{Result, breakdown};
 use crate::lab::disk::CutReport;
-use crate::lab::link::{CutEchoes, LinkChange, LinkSeen};
+use crate::lab::link::{Change, CutEchoes, LinkChange, LinkSeen};
 use crate::lab::netns::Place;
 use crate::study::disk::PowerCut;
 
@@ -42,6 +42,15 @@ impl Stage<'_, '_> {
     pub fn see_links(&self, changes: &[LinkChange]) -> Result<(bool, String)> {
         let network = &self.subject.rig.network;
         Ok(told(&network.see_links(changes, &self.node_places())?))
+    }
+
+    /// Whether a way is as distances make it, of which this change was undone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn is_undone(&self, change: Change, way: (&str, &str)) -> Result<bool> {
+        let (network, distances) = (&self.subject.rig.network, self.subject.distances);
+        network.is_undone(distances, change, way, &self.node_places())
     }
 
     /// Sends echoes into cuts, which are in force: see [`Stage::see_cuts`].

@@ -56,6 +56,9 @@ pub fn read_back(stage: &mut Stage<'_, '_>, trial: &mut Trial) -> Result<()> {
     for &i in &serving {
         trial.serving.push(held(stage, i, None)?);
     }
+    if stage.family() == Family::Replication {
+        note_ahead(trial);
+    }
     let after = logged(stage, &serving)?;
     trial.logged = before.zip(after).map(|(before, after)| {
         let sent = trial.history.transfers.iter().map(|it| it.token).collect();
@@ -63,6 +66,18 @@ pub fn read_back(stage: &mut Stage<'_, '_>, trial: &mut Trial) -> Result<()> {
         at_one_moment(&before, after, &sent, &held.map(|row| row.token).collect())
     });
     Ok(())
+}
+
+/// What replicas have by their GTIDs, and nobody who serves: these were read later.
+fn note_ahead(trial: &mut Trial) {
+    let serving = trial.serving.iter().map(|held| &held.executed[..]);
+    let serving: Vec<&str> = serving.collect();
+    for held in &mut trial.others {
+        held.ahead = match held.unread {
+            None => Gtids::ahead(&held.executed, &serving),
+            Some(_) => None,
+        };
+    }
 }
 
 /// A log as it was when rows were read. It was read before them and after: what came into it in

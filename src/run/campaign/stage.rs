@@ -42,8 +42,10 @@ pub struct Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     Stalled,
-    Slowed,
-    Filled,
+    /// Each flush takes so long.
+    Slowed(Duration),
+    /// So many bytes were left free.
+    Filled(u64),
 }
 
 /// What became of the nodes' disks, by index.

@@ -71,6 +71,8 @@ pub enum Sign {
     Phantom,
     /// On a node that does not count in the end, and not on those that do.
     Errant,
+    /// On such a node alone, with a GTID that those who count gave to another transaction.
+    GtidsReused,
     /// Acknowledged and there, but not on a replica that says that it has executed all.
     Skipped,
     /// Nodes that count differ from each other.
@@ -94,7 +96,7 @@ pub enum Sign {
 }
 
 /// What can be expected, by the words that the catalogue has for it.
-pub const EXPECTED: [(&str, Expected); 27] = [
+pub const EXPECTED: [(&str, Expected); 29] = [
     ("nothing wrong", absent(Sign::Wrong)),
     ("lost", seen(Sign::Lost)),
     ("none lost", absent(Sign::Lost)),
@@ -104,6 +106,8 @@ pub const EXPECTED: [(&str, Expected); 27] = [
     ("no phantom reads", absent(Sign::Phantom)),
     ("errant", seen(Sign::Errant)),
     ("none errant", absent(Sign::Errant)),
+    ("GTIDs reused", seen(Sign::GtidsReused)),
+    ("no GTIDs reused", absent(Sign::GtidsReused)),
     ("skipped", seen(Sign::Skipped)),
     ("none skipped", absent(Sign::Skipped)),
     ("diverged", seen(Sign::Diverged)),

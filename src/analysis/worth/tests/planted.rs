@@ -26,6 +26,7 @@ pub enum Planted {
     Phantom,
     Flickered,
     Errant,
+    GtidReused,
     Skipped,
     Drifted,
     CorruptReplica,
@@ -46,7 +47,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    pub const ALL: [Planted; 34] = [
+    pub const ALL: [Planted; 35] = [
         Planted::Nothing,
         Planted::Lost,
         Planted::Hole,
@@ -64,6 +65,7 @@ impl Planted {
         Planted::Phantom,
         Planted::Flickered,
         Planted::Errant,
+        Planted::GtidReused,
         Planted::Skipped,
         Planted::Drifted,
         Planted::CorruptReplica,
@@ -92,7 +94,7 @@ impl Planted {
             }
             Planted::Forked | Planted::WrongChoice => has_candidates,
             Planted::Skipped | Planted::Drifted | Planted::CorruptReplica => has_candidates,
-            Planted::Errant => setting != Setting::Killed,
+            Planted::Errant | Planted::GtidReused => setting != Setting::Killed,
             Planted::StepMissing => setting != Setting::Elected,
             Planted::Diverged => setting == Setting::Elected,
             Planted::RefusesItsData
@@ -129,7 +131,13 @@ impl Planted {
             Planted::Errant => {
                 let [there, absent] = [last(made), made.absent(Answer::Unanswered)];
                 made.trial.others = vec![held(0, [&there, &absent])];
+                made.trial.others[0].ahead = Some(1);
                 made.counts.errant = 1;
+            }
+            Planted::GtidReused => {
+                Planted::Errant.plant(made);
+                made.trial.others[0].ahead = Some(0);
+                made.counts.gtids_reused = 1;
             }
             Planted::Skipped => skip(made),
             Planted::Drifted => drift(made),

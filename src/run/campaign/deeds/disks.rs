@@ -1,6 +1,6 @@
 //! Disks stall, are slow, are full, fail, and are as before.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::lab::disk::{Condition, Knock, Volume};
@@ -34,29 +34,60 @@ pub fn resume(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let troubles = stage.state.disks.troubles.iter();
     let touched = troubles.filter(|(_, troubles)| !troubles.is_empty());
     let is_astray = passes_by(touched.map(|(i, _)| i), &nodes);
+    let mut undone = Vec::new();
     for &i in &nodes {
         let troubles = stage.state.disks.troubles.remove(&i).unwrap_or_default();
         let volume = stage.subject.lab_seen().volume(i)?;
         for trouble in troubles {
             match trouble {
                 Trouble::Stalled => volume.go_on()?,
-                Trouble::Slowed => volume.set(stage.subject.disk(i))?,
-                Trouble::Filled => volume.free()?,
+                Trouble::Slowed(_) => volume.set(stage.subject.disk(i))?,
+                Trouble::Filled(_) => volume.free()?,
             }
+            undone.push((i, trouble));
         }
     }
     stage.arm();
-    let seen = see(stage, nodes, |volume, is_shown| {
+    let mut seen = see(stage, nodes, |volume, is_shown| {
         let knock = is_shown.then_some((LONG_PATIENCE, Knock::Done));
         shows(volume, Condition::Works, knock)
     })?;
-    Ok(match is_astray {
-        true => Seen {
-            bite: Some(false),
-            said: format!("{}; another disk was touched", seen.said),
-            ..seen
-        },
-        false => seen,
+    undone.retain(|(i, _)| is_shown(stage, *i));
+    for (i, trouble) in undone {
+        let volume = stage.subject.lab_seen().volume(i)?;
+        if let Some((is_over, words)) = is_over(volume, trouble)? {
+            seen.bite = seen.bite.map(|bite| bite && is_over);
+            seen.said.push_str("; ");
+            seen.said.push_str(&words);
+        }
+    }
+    if is_astray {
+        seen.bite = Some(false);
+        seen.said.push_str("; another disk was touched");
+    }
+    Ok(seen)
+}
+
+/// Whether a disk is as it was before this, and what says so; `None` where a write that is done
+/// says it.
+fn is_over(volume: &Volume, trouble: Trouble) -> Result<Option<(bool, String)>> {
+    Ok(match trouble {
+        Trouble::Stalled => None,
+        Trouble::Slowed(flush) => {
+            let until = Instant::now() + LONG_PATIENCE;
+            let mut is_slow = volume.flushes_take(flush)?;
+            // It may stand behind others, which began before.
+            while is_slow && Instant::now() < until {
+                is_slow = volume.flushes_take(flush)?;
+            }
+            let than = if is_slow { "as long as before" } else { "less" };
+            Some((!is_slow, format!("a flush takes {than}")))
+        }
+        Trouble::Filled(left_bytes) => {
+            let free_bytes = volume.free_bytes()?;
+            let has_room = free_bytes > left_bytes.saturating_add(ROOM_BYTES);
+            Some((has_room, format!("{free_bytes} bytes are free")))
+        }
     })
 }
 
@@ -69,7 +100,7 @@ pub fn slow(stage: &mut Stage<'_, '_>, target: Target, flush: Duration) -> Resul
             ..disk
         })
     })?;
-    note(stage, &nodes, Trouble::Slowed);
+    note(stage, &nodes, Trouble::Slowed(flush));
     stage.arm();
     let are_shown = nodes.iter().all(|&i| is_shown(stage, i));
     let seen = see(stage, nodes, |volume, is_shown| match is_shown {
@@ -93,7 +124,7 @@ pub fn fill(stage: &mut Stage<'_, '_>, target: Target, leave_bytes: u64) -> Resu
     each(stage, &nodes, |volume, _| {
         volume.fill(leave_bytes).map(drop)
     })?;
-    note(stage, &nodes, Trouble::Filled);
+    note(stage, &nodes, Trouble::Filled(leave_bytes));
     stage.arm();
     see(stage, nodes, |volume, _| {
         let free_bytes = volume.free_bytes()?;
