@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use crate::error::{Result, breakdown};
+use crate::error::{Result, Tried, breakdown};
 use crate::lab::front::{Front, PORTS, Route};
 use crate::lab::netns::Place;
 use crate::lab::network::Network;
@@ -14,7 +15,6 @@ use crate::lab::node::PORT;
 use crate::lab::servers::{Cache, Catalogue, ProxyProgram};
 use crate::lab::{Lab, cluster_metadata};
 use crate::plan::Cell;
-use crate::study::faults::Finding;
 use crate::study::{FrontAt, Proxy, Study};
 
 /// Port of the first front; the others follow, for several may stand at one place.
@@ -36,10 +36,9 @@ pub struct Fronts {
 pub fn proxies(study: &Study) -> Vec<Proxy> {
     let fronts = study.modes.iter().filter_map(|spec| spec.front);
     let mut proxies: Vec<Proxy> = fronts.map(|front| front.proxy.program()).collect();
-    let mut faults = study.injections.iter().map(|injection| &injection.fault);
-    if faults.any(|fault| fault.finding == Finding::Proxy) {
-        proxies.push(Proxy::Haproxy);
-    }
+    let faults = study.injections.iter().map(|injection| &injection.fault);
+    let beside = faults.filter_map(|fault| fault.finding.proxy());
+    proxies.extend(beside.map(Proxy::program));
     proxies.sort();
     proxies.dedup();
     proxies
@@ -130,16 +129,27 @@ impl Fronts {
         Ok(())
     }
 
-    /// Starts an HAProxy beside the clients of a trial, which checks the servers of its route; of
-    /// several at a time each has a number of its own.
+    /// Starts a proxy beside the clients of a trial, which knows nothing of an earlier one: an
+    /// HAProxy that checks the servers of its route, or a Router that bootstraps itself. Of several
+    /// at a time each has a number of its own.
     ///
     /// # Errors
     /// A breakdown with its last log lines, also if it finds no server that takes writes.
-    pub fn raise_checked(&self, client: &Place, route: Route, number: usize) -> Result<Front> {
-        let proxy = Proxy::Haproxy;
-        let missing = || breakdown(format!("start {}", proxy.name()), "it was not fetched");
-        let program = self.programs.get(&proxy).ok_or_else(missing)?;
+    pub fn raise_for_trial(
+        &self,
+        proxy: Proxy,
+        client: &Place,
+        route: Route,
+        number: usize,
+    ) -> Result<Front> {
+        let tried = || format!("start {}", proxy.name());
+        let missing = || breakdown(tried(), "it was not fetched");
+        let program = self.programs.get(&proxy.program()).ok_or_else(missing)?;
         let folder = self.run_folder.join(format!("front.trial.{number}"));
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).tried(tried)?,
+            _ => {}
+        }
         Front::start(proxy, program, (client, client), route, folder)
     }
 
@@ -170,10 +180,10 @@ impl Fronts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::faults::{Fault, Injection};
+    use crate::study::faults::{Fault, Finding, Injection};
 
     #[test]
-    fn a_study_needs_haproxy_where_clients_find_the_writer_by_it() {
+    fn a_study_needs_the_proxy_that_clients_find_the_writer_by() {
         let with = |finding| Study {
             injections: vec![Injection {
                 fault: Fault {
@@ -186,6 +196,7 @@ mod tests {
             ..Study::default()
         };
         assert_eq!(proxies(&with(Finding::Proxy)), [Proxy::Haproxy]);
+        assert_eq!(proxies(&with(Finding::Router)), [Proxy::Router]);
         assert!(proxies(&with(Finding::Asking)).is_empty());
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::disk::PowerCut;
+use super::front::Proxy;
 
 /// What a power cut leaves of writes that were never flushed.
 pub use super::fault::Leaves;
@@ -228,6 +229,19 @@ pub enum Finding {
     Staying,
     /// An HAProxy beside them checks the nodes' health and sends them on.
     Proxy,
+    /// A MySQL Router beside them, which has bootstrapped itself, looks a group's primary up.
+    Router,
+}
+
+impl Finding {
+    /// What runs beside the clients for it.
+    pub fn proxy(self) -> Option<Proxy> {
+        match self {
+            Finding::Asking | Finding::List | Finding::Staying => None,
+            Finding::Proxy => Some(Proxy::Haproxy),
+            Finding::Router => Some(Proxy::RouterBootstrapped),
+        }
+    }
 }
 
 /// Where clients stand.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, PATIENCE, on_ground};
 use crate::kills::{Victim, kill_at};
+use crate::power::volumes;
 
 /// How often a campaign is killed, if nobody says how often.
 const KILLS: u32 = 3;
@@ -171,6 +172,38 @@ fn lab_break_killed_at_any_moment_keeps_its_trials() {
             kept += after;
         }
         assert!(kept > 0, "never at a trial");
+    });
+}
+
+/// A lab that cannot be brought back is a breakdown: finished trials are kept, and judged.
+#[test]
+fn lab_break_whose_disk_dies_ends_and_keeps_its_trials() {
+    on_ground("break: a volume is killed", |ground| {
+        let others = devices();
+        let mut child = endless(ground, "v.acklab");
+        let begin = Instant::now();
+        while trials(ground, "v.acklab") < 2 {
+            assert!(begin.elapsed() < PATIENCE * 4, "no trial came to its end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let before = trials(ground, "v.acklab");
+        let volume = *volumes(ground).first().expect("a volume");
+        kill(Pid::from_raw(volume), Signal::SIGKILL).expect("it runs");
+        let killed = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("a status") {
+                break status;
+            }
+            assert!(killed.elapsed() < PATIENCE * 4, "the campaign goes on");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!(status.code(), Some(4));
+        ground.nothing_left();
+        no_device_is_left_but(&others);
+        assert!(whole_trials(ground, "v.acklab") >= before);
+        let page = ground.run(&["judge", "v.acklab", "--format", "json"]);
+        let page: Value = serde_json::from_str(&page.out).expect("JSON");
+        assert_eq!(page["finished"], false);
     });
 }
 

@@ -218,6 +218,14 @@ fn lab_campaign_proxy_sends_clients_to_who_took_over() {
     });
 }
 
+/// A Router knows the group's members, and has to notice by itself who is primary now.
+#[test]
+fn lab_campaign_router_sends_clients_to_the_new_primary() {
+    on_ground("campaign: clients behind a Router", |ground| {
+        members_go_on(ground, ("mysql", "group"), "finding = \"router\"\n");
+    });
+}
+
 /// A server that is paused is down for its checks, and up again when it goes on.
 #[test]
 fn lab_campaign_proxy_takes_a_paused_server_for_down() {
@@ -234,6 +242,31 @@ fn lab_campaign_proxy_takes_a_paused_server_for_down() {
         let mut ended =
             told.filter(|it| it.begun_us < paused_us && meanwhile.contains(&it.ended_us));
         assert!(ended.any(|it| it.answer != Answer::Acknowledged));
+    });
+}
+
+/// No replica is ever so far behind: what was to follow is not done, and nobody says that commits
+/// were kept.
+#[test]
+fn lab_campaign_event_that_never_comes_leaves_its_trial_undecided() {
+    const NEVER: &str = r#"
+step = [
+    { when = "behind", of = "replica 1", by = 1000000, limit = "1s", do = "kill", to = "writer" },
+    { do = "promote", choose = "most received" },
+]
+"#;
+    on_ground("campaign: an event that never comes", |ground| {
+        let campaign = broken_as(ground, ("mariadb", "async"), ("never", NEVER), 1);
+        let [trial] = &campaign.trials[..] else {
+            panic!("{} trials", campaign.trials.len());
+        };
+        assert!(trial.steps.is_empty(), "{:?}", trial.steps);
+        let why = trial.undecided.as_deref().unwrap_or_default();
+        assert!(why.contains("did not come within 1 s"), "{why}");
+        let record = format!("broken-{}.acklab", RECORDS.load(Ordering::Relaxed) - 1);
+        let judged = ground.run(&["judge", &record]);
+        assert_eq!(judged.code, Some(3), "{}", judged.out);
+        assert!(judged.out.contains("undecided"), "{}", judged.out);
     });
 }
 

@@ -255,7 +255,7 @@ fn lab_power_volume_killed_ends_the_study_and_keeps_its_cells() {
     });
 }
 
-fn volumes(ground: &Ground) -> Vec<i32> {
+pub fn volumes(ground: &Ground) -> Vec<i32> {
     let is_volume = |pid: &i32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words == b"acklab\0volume\0"

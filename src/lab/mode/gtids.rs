@@ -130,12 +130,13 @@ fn domain_of(part: &str) -> Option<(String, Run)> {
 /// Of MariaDB's domains, by their numbers: the servers that gave the last of each.
 fn givers(set: &str) -> BTreeMap<&str, &str> {
     let parts = set.split(',').map(str::trim);
-    let giver = |part: &'_ str| -> Option<(&str, &str)> {
-        let (domain, rest) = part.split_once('-').filter(|_| !part.contains(':'))?;
-        let (giver, _) = rest.split_once('-')?;
-        Some((domain, giver))
-    };
-    parts.filter_map(giver).collect()
+    parts.filter_map(giver_of).collect()
+}
+
+fn giver_of(part: &str) -> Option<(&str, &str)> {
+    let (domain, rest) = part.split_once('-').filter(|_| !part.contains(':'))?;
+    let (giver, _) = rest.split_once('-')?;
+    Some((domain, giver))
 }
 
 /// The same runs in order, those that touch as one.

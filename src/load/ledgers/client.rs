@@ -12,7 +12,7 @@ use super::sql;
 use super::talk::{Next, Talk};
 use crate::load::wire::rows::fields;
 use crate::record::history::{Answer, UNKNOWN_NODE};
-use crate::study::faults::{Finding, Writing};
+use crate::study::faults::Writing;
 
 /// Errors in answer to COMMIT that say that the transaction was rolled back, and why that is sure:
 /// "InnoDB Error Handling" and "Server Error Message Reference" in the MySQL Reference Manual, and
@@ -96,7 +96,7 @@ impl Client {
         let nodes = u8::try_from(plan.nodes.len()).unwrap_or(UNKNOWN_NODE);
         Client {
             nodes: plan.nodes.clone(),
-            proxy: plan.proxy.filter(|_| plan.finding == Finding::Proxy),
+            proxy: plan.proxy.filter(|_| plan.finding.proxy().is_some()),
             finder: Finder::new(plan.finding, nodes, plan.first_writer),
             drawing: Drawing::new(plan.seed, number),
             memory,
@@ -296,6 +296,7 @@ mod tests {
     use super::*;
     use crate::lab::link::realtime::now_ns;
     use crate::record::history::Transfer;
+    use crate::study::faults::Finding;
 
     fn client(plan: &ClientsPlan) -> (Client, Arc<Memory>) {
         let memory = Arc::new(Memory::create(plan.slots, 0, now_ns()).unwrap().1);

@@ -55,7 +55,7 @@ impl Finder {
     pub fn question(&self) -> Option<Question> {
         match self.finding {
             Finding::Asking => Some(Question::TakesWrites),
-            Finding::Proxy => Some(Question::WhoIsThere),
+            Finding::Proxy | Finding::Router => Some(Question::WhoIsThere),
             Finding::List | Finding::Staying => None,
         }
     }
@@ -99,6 +99,7 @@ mod tests {
             (Finding::List, [1, 2, 0, 1]),
             (Finding::Staying, [1, 1, 1, 1]),
             (Finding::Proxy, [1, 1, 1, 1]),
+            (Finding::Router, [1, 1, 1, 1]),
         ] {
             let mut finder = Finder::new(finding, 3, 1);
             let tried = expected.map(|_| {

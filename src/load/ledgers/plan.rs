@@ -132,7 +132,7 @@ impl ClientsPlan {
     /// # Errors
     /// A breakdown if nobody could follow it.
     pub fn check(&self) -> Result<()> {
-        let has_proxy = self.finding != Finding::Proxy || self.proxy.is_some();
+        let has_proxy = self.finding.proxy().is_none() || self.proxy.is_some();
         let wants = [
             (!self.nodes.is_empty(), "no server was given"),
             (self.nodes.len() <= NODES_MAX, "there are too many servers"),

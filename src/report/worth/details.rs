@@ -4,7 +4,7 @@ use crate::analysis::worth::campaign::CampaignWorth;
 use crate::analysis::worth::{
     Came, Counts, CourseStep, Foretold, ModeWorth, Promise, Reason, Verdict,
 };
-use crate::report::numbers::{count, digits, percent};
+use crate::report::numbers::{count, digits, percent, time};
 use crate::report::page::Block;
 
 /// What a count means.
@@ -114,6 +114,7 @@ pub fn blocks(one: &ModeWorth) -> Vec<Block> {
             .map(|(number, words)| step(one, number, words)),
     );
     lines.extend(service(worth));
+    lines.extend(stale(worth));
     lines.extend(counts(worth));
     let bad = match are_pages_whole(worth) {
         true => "BAD: ",
@@ -276,6 +277,18 @@ fn service(worth: &CampaignWorth) -> Option<String> {
         );
     }
     Some(told)
+}
+
+/// How far behind readers were.
+fn stale(worth: &CampaignWorth) -> Option<String> {
+    let (ms, lacked) = (worth.stale_ms_max?, worth.stale_transfers_max);
+    (lacked > 0).then(|| {
+        format!(
+            "a reader was at most {} and {} behind what had been acknowledged",
+            count(lacked as u64, "commit"),
+            time(ms * 1e3)
+        )
+    })
 }
 
 /// Whether no settings let pages tear.

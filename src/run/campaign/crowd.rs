@@ -16,7 +16,7 @@ use crate::lab::health::Responder;
 use crate::lab::servers::datadir::{DATABASE, PASSWORD, USER};
 use crate::load::ledgers::{Clients, ClientsPlan, Level, RECONNECT_EVERY, ReadersPlan, SLOTS};
 use crate::record::history::{History, Look, Transfer};
-use crate::study::faults::{Fault, Finding};
+use crate::study::faults::Fault;
 
 /// From one look of a reader to its next. As often as a driver can would take the CPUs that servers
 /// and links need; each look shows what became of all commits of the last while.
@@ -44,9 +44,9 @@ impl Crowd {
     /// A breakdown if a driver does not start, or a proxy finds nobody who takes writes.
     pub fn gather(subject: &Subject<'_>, fault: &Fault, seed: u64) -> Result<Crowd> {
         let posts = posts(fault, &subject.sites());
-        let (responders, fronts) = match fault.finding {
-            Finding::Proxy => front::raise(subject, &posts)?,
-            Finding::Asking | Finding::List | Finding::Staying => (vec![], vec![]),
+        let (responders, fronts) = match fault.finding.proxy() {
+            Some(proxy) => front::raise(subject, proxy, &posts)?,
+            None => (vec![], vec![]),
         };
         let mut crowd = Crowd {
             groups: vec![],

@@ -1,5 +1,6 @@
 //! What clients of a trial connect to who find the writer by a proxy: an HAProxy beside them, which
-//! asks a responder at each node whether its server takes writes.
+//! asks a responder at each node whether its server takes writes; or a MySQL Router, which has
+//! bootstrapped itself and asks the group's members.
 
 use std::net::SocketAddrV4;
 use std::process::Command;
@@ -10,17 +11,25 @@ use crate::error::{Result, breakdown};
 use crate::lab::front::{Checks, Front, Route};
 use crate::lab::health::{self, Question, Responder, Task};
 use crate::lab::node::{Node, PORT};
+use crate::study::Proxy;
 use crate::study::mode::Family;
 
 /// A proxy beside the clients of each post, which lets them through to whoever takes writes, and
-/// what tells it who does, at each node. Both are there for as long as they live.
+/// what tells an HAProxy who does, at each node. Both are there for as long as they live.
 ///
 /// # Errors
 /// A breakdown with the last words of what does not start.
-pub fn raise(subject: &Subject<'_>, posts: &[Post]) -> Result<(Vec<Responder>, Vec<Front>)> {
-    let responders = responders(subject)?;
+pub fn raise(
+    subject: &Subject<'_>,
+    proxy: Proxy,
+    posts: &[Post],
+) -> Result<(Vec<Responder>, Vec<Front>)> {
+    let responders = match proxy {
+        Proxy::Haproxy => responders(subject)?,
+        Proxy::Router | Proxy::RouterBootstrapped => vec![],
+    };
     let posts = posts.iter().enumerate();
-    let fronts = posts.map(|(number, post)| front(subject, &post.site, number));
+    let fronts = posts.map(|(number, post)| front(subject, proxy, &post.site, number));
     Ok((responders, fronts.collect::<Result<_>>()?))
 }
 
@@ -56,8 +65,8 @@ fn question(family: Family, i: usize, addresses: &[String]) -> Question {
     }
 }
 
-/// An HAProxy beside the clients in a site. It listens where a server would: none stands there.
-fn front(subject: &Subject<'_>, site: &str, number: usize) -> Result<Front> {
+/// A proxy beside the clients in a site. It listens where a server would: none stands there.
+fn front(subject: &Subject<'_>, proxy: Proxy, site: &str, number: usize) -> Result<Front> {
     let network = &subject.rig.network;
     let none = || breakdown(format!("start a proxy in {site}"), "no place is for it");
     let client = network.clients.get(site).ok_or_else(none)?;
@@ -66,17 +75,19 @@ fn front(subject: &Subject<'_>, site: &str, number: usize) -> Result<Front> {
         .iter()
         .map(|node| network.rtt_asked(subject.distances, site, node.site()));
     let server = |node: &Node| SocketAddrV4::new(node.place.address, PORT);
+    let checks = Checks {
+        port: health::PORT,
+        rtt_max: rtts.max().unwrap_or_default(),
+        has_backups: subject.spec.mode.is_multi_writer(),
+    };
     let route = Route {
         listen: SocketAddrV4::new(client.address, PORT),
         servers: nodes.iter().map(server).collect(),
         socket: nodes[0].socket(),
-        checks: Some(Checks {
-            port: health::PORT,
-            rtt_max: rtts.max().unwrap_or_default(),
-            has_backups: subject.spec.mode.is_multi_writer(),
-        }),
+        checks: Some(checks).filter(|_| proxy == Proxy::Haproxy),
     };
-    subject.rig.fronts.raise_checked(client, route, number)
+    let fronts = &subject.rig.fronts;
+    fronts.raise_for_trial(proxy, client, route, number)
 }
 
 fn nodes<'s>(subject: &'s Subject<'_>) -> &'s [Node] {

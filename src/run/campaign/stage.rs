@@ -9,17 +9,17 @@ use super::schedule::Mark;
 use super::subject::Subject;
 use super::wires::Wires;
 use crate::error::Result;
-use crate::lab::Lab;
 use crate::lab::disk::Remembered;
 use crate::lab::mode::Gtids;
 use crate::lab::mode::blocked::Blocked;
 use crate::lab::mode::candidates::Had;
 use crate::lab::mode::faults;
+use crate::lab::{Lab, cluster_metadata};
 use crate::observe::binary_log::stream::delivered;
 use crate::record::history::UNKNOWN_NODE;
 use crate::record::trials::{Candidate, Delivered};
 use crate::study::disk::PowerCut;
-use crate::study::faults::{Control, Fault, When};
+use crate::study::faults::{Control, Fault, Finding, When};
 
 /// As the ledger calls it.
 pub const TRANSFERS: &str = "transfers";
@@ -134,6 +134,9 @@ impl<'s, 'a> Stage<'s, 'a> {
         fault: &Fault,
         (seed, draws): (u64, u64),
     ) -> Result<Stage<'s, 'a>> {
+        if fault.finding == Finding::Router {
+            cluster_metadata::write(subject.lab())?;
+        }
         let base = faults::executed(subject.lab(), 0)?;
         let crowd = Crowd::gather(subject, fault, draws)?;
         Ok(Stage {

@@ -192,6 +192,10 @@ fn of_whole(fault: &Fault, spec: &ModeSpec, sites: &[String]) -> Vec<String> {
         found.push("all nodes stand in one site: clients cannot be on both sides".to_owned());
     }
     found.extend(of_every_node(fault, spec));
+    if fault.finding == Finding::Router && spec.mode.family() != Family::Group {
+        let why = "a Router finds the primaries of a group: say finding = \"proxy\"";
+        found.push(why.to_owned());
+    }
     let reach = fault
         .reach
         .iter()

@@ -24,11 +24,12 @@ pub const TARGETS: [(&str, Target); 11] = [
 ];
 
 /// How clients find who takes their writes.
-pub const FINDINGS: [(&str, Finding); 4] = [
+pub const FINDINGS: [(&str, Finding); 5] = [
     ("asking", Finding::Asking),
     ("list", Finding::List),
     ("staying", Finding::Staying),
     ("proxy", Finding::Proxy),
+    ("router", Finding::Router),
 ];
 
 /// Where clients stand.

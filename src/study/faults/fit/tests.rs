@@ -533,6 +533,12 @@ fn clients_stand_at_every_node_only_where_each_takes_writes() {
         &spec(Mode::Galera, 3),
         "finding = \"staying\"",
     );
+    let routed = Fault {
+        finding: Finding::Router,
+        ..fault(&[])
+    };
+    told(&routed, &source(), "finding = \"proxy\"");
+    assert_eq!(misfits(&routed, &spec(Mode::Group, 3), &sites()), NONE);
     let stays = every(Finding::Staying);
     for spec in [spec(Mode::Galera, 3), spec(Mode::Single, 1)] {
         assert_eq!(misfits(&stays, &spec, &sites()), NONE);
