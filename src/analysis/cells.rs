@@ -153,13 +153,23 @@ fn against_baseline(
     let added_us = over_rounds(&by_round.added_us, Noise::Adds, risk);
     // At a pace or an offered rate throughput tells of what was asked.
     let is_given = record.header.cells[index].is_given();
+    let over = |own: f64, base: f64| (base > 0.0).then(|| own / base);
+    let p50_of: Figure = |m, _| p50(m);
+    let slower = paired(record, index, &by_round.p50_us, (p50_of, over));
+    let held = match is_given {
+        true => over_rounds(&slower, Noise::Multiplies, risk),
+        false => ratio,
+    };
+    let within = record.header.study.until;
     let shown = ratio.filter(|_| !is_given);
     let added = added_us.filter(|_| is_given);
     CellSummary {
         added_us,
         cpu_ratio: over_rounds(&by_round.cpu_ratio, Noise::Multiplies, risk),
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
-        is_alike: ratio.is_some_and(|ratio| is_alike(&ratio, record, index)),
+        is_alike: within
+            .zip(held)
+            .is_some_and(|(share, ratio)| is_alike(&ratio, share)),
         smallest_shown: shown.and_then(|of| smallest_shown(&of, by_round.ratio.len(), risk)),
         smallest_added_us: added.and_then(|of| smallest_added(&of, by_round.added_us.len(), risk)),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(rounds)),
@@ -206,13 +216,10 @@ fn numbers(measurements: &[&Measurement]) -> u32 {
     rounds.len() as u32
 }
 
-/// Whether a ratio lies within the share of 1 that was asked for, with all of its interval. At a
-/// pace or an offered rate throughput says nothing of the mode.
-fn is_alike(ratio: &Estimate, record: &Record, index: usize) -> bool {
-    let cell = &record.header.cells[index];
-    let within = record.header.study.until.filter(|_| !cell.is_given());
-    let ends = within.zip(ratio.low.zip(ratio.high));
-    ends.is_some_and(|(share, (low, high))| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
+/// Whether a ratio lies within the share of 1 that was asked for, with all of its interval.
+fn is_alike(ratio: &Estimate, share: f64) -> bool {
+    let ends = ratio.low.zip(ratio.high);
+    ends.is_some_and(|(low, high)| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
 }
 
 /// What is known of a cell before it is measured.

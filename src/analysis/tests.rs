@@ -1,8 +1,8 @@
 use super::example::{Example, equal, kept};
 use super::summary::CellSummary;
 use super::*;
-use crate::record::Flag;
 use crate::record::store::Record;
+use crate::record::{Flag, Header, Measurement};
 
 fn cell<'a>(summary: &'a Summary, label: &str, distances: &str) -> &'a CellSummary {
     let mut cells = summary.cells.iter();
@@ -33,6 +33,34 @@ fn ratios_are_paired_while_the_host_slows_down() {
     );
     let single = cell(&summary, "mysql single", "2.15 ms");
     assert_eq!((single.ratio, single.difference_shown), (None, None));
+}
+
+/// At an offered rate all commit as much: what a row is told by is its latency.
+#[test]
+fn at_an_offered_rate_rows_are_alike_whose_latency_is() {
+    let mut record = Example::default().record();
+    record.header.study.until = Some(0.05);
+    for cell in &mut record.header.cells {
+        cell.rate_per_s = Some(100);
+    }
+    let is_alike = |record: &Record| cell(&summarise(record), "mysql group", "2.15 ms").is_alike;
+    assert!(!is_alike(&record));
+    let all = record.measurements.clone();
+    let base = |one: &Measurement| {
+        let Header { study, cells, .. } = &record.header;
+        let base = cells::baseline_of(study, cells, one.cell)?;
+        all.iter().find(|m| (m.cell, m.round) == (base, one.round))
+    };
+    let latencies: Vec<Option<String>> = all
+        .iter()
+        .map(|one| base(one).map(|base| base.latency_us.clone()))
+        .collect();
+    for (one, latency) in record.measurements.iter_mut().zip(latencies) {
+        one.latency_us = latency.unwrap_or(std::mem::take(&mut one.latency_us));
+    }
+    assert!(is_alike(&record));
+    record.header.study.until = None;
+    assert!(!is_alike(&record), "nobody asked within what");
 }
 
 #[test]

@@ -145,8 +145,12 @@ fn added(cell: &CellSummary) -> Entry {
     let is_wider = |us: f64| ends.is_some_and(|(low, high)| high - low > us);
     let is_unknown = cell.latency_us.p50.is_some_and(is_wider);
     let is_none_shown = added.excludes(0.0) == Some(false);
+    let mark = match cell.is_alike {
+        true => Mark::Alike,
+        false => Mark::NoDifference,
+    };
     Entry::plus_minus(Some(added.into()), Time)
-        .marked(is_none_shown, Mark::NoDifference)
+        .marked(is_none_shown || cell.is_alike, mark)
         .marked(is_unknown, Mark::Unknown)
 }
 

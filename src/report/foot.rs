@@ -92,7 +92,7 @@ fn reading(summary: &Summary) -> Vec<String> {
 fn until(summary: &Summary) -> Option<String> {
     let share = show_percent(summary.until?);
     let is_alike = summary.cells.iter().any(|cell| cell.is_alike);
-    let alike = format!(" = means alike: all of the interval lies within {share} of 1.");
+    let alike = format!(" = means alike: all of that interval lies within {share} of 1.");
     let looks = LOOKS.map(|round| round.to_string()).join(", ");
     Some(format!(
         "Rounds: a row was measured until half the interval of its vs, or of a paced one's median \

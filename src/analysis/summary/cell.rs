@@ -130,7 +130,8 @@ pub struct CellSummary {
     pub ratio: Option<Estimate>,
     /// Whether the ratio's interval leaves 1 out; absent without an interval.
     pub difference_shown: Option<bool>,
-    /// Whether the ratio's interval lies within the share of 1 that was asked for.
+    /// Whether the ratio's interval lies within the share of 1 that was asked for; at a pace or an
+    /// offered rate that of the median latency over the baseline's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_alike: bool,
     /// The share by which the ratio would have to differ from 1 for four of five such runs to show
