@@ -1,8 +1,8 @@
 use super::example::{Example, equal, kept};
 use super::summary::CellSummary;
 use super::*;
+use crate::record::Flag;
 use crate::record::store::Record;
-use crate::record::{Flag, Header, Measurement};
 
 fn cell<'a>(summary: &'a Summary, label: &str, distances: &str) -> &'a CellSummary {
     let mut cells = summary.cells.iter();

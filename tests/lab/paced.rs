@@ -105,6 +105,51 @@ fn lab_paced_commits_of_a_new_mysql_wait_for_one_flush_of_the_redo_log() {
     });
 }
 
+/// Disks decide how much four connections commit at most, and not this host.
+const KNEE: &str = r#"
+rounds = 1
+warmup = "0.3s"
+measure = "0.5s"
+images = { size = "600MB" }
+[[mode]]
+server = "mariadb"
+mode = "single"
+[[sweep]]
+workload = "update_index"
+connections = 4
+rtt = "1ms"
+flush = "2ms"
+knee = { p99 = "50ms" }
+"#;
+
+/// A search ends between two neighbours of its grid, of which one kept the limit and the other did
+/// not, and the mode is measured at 70 % of that.
+#[test]
+fn lab_knee_of_a_server_lies_between_a_rate_that_kept_the_limit_and_one_that_broke_it() {
+    on_ground("knee", |ground| {
+        let report = report_of(ground, KNEE, &[]);
+        let knee = &report.0["knees"][0];
+        let round = &knee["rounds"][0];
+        assert!(number(&round["measurements"]) >= 3.0, "{knee}");
+        // On a host that stands still again and again no bracket may hold: then it says so.
+        if round["end"] != "found" {
+            assert!(
+                round["end"] == "open" && knee["knee_per_s"].is_null(),
+                "{knee}"
+            );
+            return;
+        }
+        let [kept, broke] = ["kept", "broke"].map(|end| number(&round[end]["offered_per_s"]));
+        assert!(kept < broke && broke / kept < 1.06, "{knee}");
+        assert!(number(&round["kept"]["p99_us"]) <= 50_000.0, "{knee}");
+        let found = number(&knee["knee_per_s"]["median"]);
+        assert!((kept..=broke).contains(&found), "{knee}");
+        let below = report.cell("below the knee", |cell| cell["id"] != Value::Null);
+        let share = number(&below["offered_per_s"]) / found;
+        assert!((0.66..0.74).contains(&share), "{share} of {found}: {below}");
+    });
+}
+
 const PLAIN: &str = r#"
 rounds = 1
 warmup = "0.2s"
