@@ -100,12 +100,43 @@ fn terms(spec: &ModeSpec) -> ModeSpec {
 }
 
 fn is_met(expected: &[Expected], told: &[(&Trial, &Judged)]) -> Option<bool> {
-    let has = |sign: Sign| {
+    let any = |is_so: fn(Sign, &Trial, &Judged) -> bool, sign| {
         let mut trials = told.iter();
-        trials.any(|(trial, judged)| shows(sign, trial, judged))
+        trials.any(|(trial, judged)| is_so(sign, trial, judged))
     };
-    let is_so = |one: &Expected| has(one.sign) == one.is_seen;
-    (!told.is_empty()).then(|| expected.iter().any(is_so))
+    let is_so = |one: &Expected| match any(shows, one.sign) {
+        true => Some(one.is_seen),
+        false => any(could_show, one.sign).then_some(!one.is_seen),
+    };
+    let all: Vec<Option<bool>> = expected.iter().map(is_so).collect();
+    match all.contains(&Some(true)) {
+        true => Some(true),
+        false => (!all.contains(&None)).then_some(false),
+    }
+}
+
+/// Whether a trial would show it if it were so: nobody says that nothing was stale where no reader
+/// looked, or that a replica skipped nothing which had not executed all.
+fn could_show(sign: Sign, trial: &Trial, judged: &Judged) -> bool {
+    let mut others = trial.others.iter().filter(|held| held.unread.is_none());
+    match sign {
+        Sign::Stale | Sign::StaleForLong | Sign::Phantom => {
+            judged.readers.iter().any(|reader| reader.looks > 0)
+        }
+        Sign::Errant => others.next().is_some(),
+        Sign::GtidsReused => others.any(|held| held.ahead.is_some()),
+        Sign::Skipped => others.any(|held| held.is_level),
+        Sign::Wrong
+        | Sign::Lost
+        | Sign::Recovered
+        | Sign::Diverged
+        | Sign::Forked
+        | Sign::Doubled
+        | Sign::Unbalanced
+        | Sign::FellBack
+        | Sign::NoService
+        | Sign::RefusesData => true,
+    }
 }
 
 fn shows_any(expected: &[Expected], trial: &Trial, judged: &Judged) -> bool {
@@ -219,6 +250,30 @@ mod tests {
         assert_eq!(lost[0].is_met, Some(true));
         let none = told("loose-replica", false, &[Planted::Nothing]);
         assert_eq!((none[0].is_met, none[0].trials_with), (Some(false), 0));
+    }
+
+    #[test]
+    fn what_nobody_could_have_seen_is_not_ruled_out() {
+        let absent = |sign| Expected {
+            sign,
+            is_seen: false,
+        };
+        let told = |change: fn(&mut Trial)| {
+            let mut random = ChaCha8Rng::seed_from_u64(5);
+            let mut made = Made::legal(Setting::Unpromised, &mut random);
+            Planted::Skipped.plant(&mut made);
+            let replica = &mut made.trial.others[0];
+            (replica.ahead, replica.rows) = (Some(0), made.trial.serving[0].rows.clone());
+            change(&mut made.trial);
+            let judged = made.judged();
+            let signs = [Sign::Stale, Sign::Errant, Sign::GtidsReused, Sign::Skipped];
+            signs.map(|sign| is_met(&[absent(sign)], &[(&made.trial, &judged)]))
+        };
+        assert_eq!(told(|_| {})[1..], [Some(true); 3]);
+        assert_eq!(told(|trial| trial.history.readers.clear())[0], None);
+        assert_eq!(told(|trial| trial.others.clear())[1..], [None; 3]);
+        let behind = told(|trial| trial.others[0].is_level = false);
+        assert_eq!(behind[1..], [Some(true), Some(true), None]);
     }
 
     #[test]
