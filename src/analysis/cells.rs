@@ -169,7 +169,7 @@ fn against_baseline(
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
         is_alike: within
             .zip(held)
-            .is_some_and(|(share, ratio)| is_alike(&ratio, share)),
+            .is_some_and(|(share, ratio)| ratio.is_within(share)),
         smallest_shown: shown.and_then(|of| smallest_shown(&of, by_round.ratio.len(), risk)),
         smallest_added_us: added.and_then(|of| smallest_added(&of, by_round.added_us.len(), risk)),
         is_ratio_shared: base.is_some_and(|base| waits(&base) || waits(rounds)),
@@ -214,12 +214,6 @@ fn over_rounds(by_round: &BTreeMap<u32, f64>, noise: Noise, risk: Risk) -> Optio
 fn numbers(measurements: &[&Measurement]) -> u32 {
     let rounds: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
     rounds.len() as u32
-}
-
-/// Whether a ratio lies within the share of 1 that was asked for, with all of its interval.
-fn is_alike(ratio: &Estimate, share: f64) -> bool {
-    let ends = ratio.low.zip(ratio.high);
-    ends.is_some_and(|(low, high)| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
 }
 
 /// What is known of a cell before it is measured.

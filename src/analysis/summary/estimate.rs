@@ -18,6 +18,12 @@ impl Estimate {
         Some(value < low || value > high)
     }
 
+    /// Whether all of the interval lies within this share of 1.
+    pub fn is_within(&self, share: f64) -> bool {
+        let ends = self.low.zip(self.high);
+        ends.is_some_and(|(low, high)| low * (1.0 + share) >= 1.0 && high <= 1.0 + share)
+    }
+
     /// In another unit, or on another scale that keeps the order.
     pub fn map(self, change: impl Fn(f64) -> f64) -> Estimate {
         Estimate {

@@ -12,7 +12,7 @@ use crate::lab::netns::Netns;
 use super::change::Change;
 use super::handle::Switch;
 use super::probe::Probe;
-use super::{PairCounters, SwitchCounters};
+use super::{LinkSetting, PairCounters, SwitchCounters};
 
 /// Sent into each way that was cut.
 const CUT_ECHOES: u16 = 3;
@@ -171,9 +171,10 @@ fn see_delay(switch: &Switch, by: Duration, ways: &[Way<'_>]) -> Result<LinkSeen
 
 /// Whether one way is as before a change that was undone, its settings those of now. An echo is
 /// answered; where the way was slower, sooner than it would be if it still were; where it lost
-/// packets, none is lost that would be. Of a way that loses packets at any time it is not asked.
+/// packets, none is lost that would be. Of a way that loses packets at any time, or whose delay
+/// swings by as much, that is not asked.
 ///
-/// `rtt` and `loses` are what the way is to be.
+/// `there` and `back` are what the way is to be, and the way back.
 ///
 /// # Errors
 /// A breakdown if the switch has died, or if no echo can be sent.
@@ -181,18 +182,24 @@ pub fn is_undone(
     switch: &Switch,
     change: Change,
     way: &Way<'_>,
-    (rtt, loses): (Duration, bool),
+    (there, back): (LinkSetting, LinkSetting),
 ) -> Result<bool> {
     let probe = Probe::new(way.from, way.from.name())?;
-    let within = match change {
-        Change::Slower(by) => rtt + by,
-        Change::Cut | Change::Lose(_) => rtt + WHOLE_MARGIN,
-    };
+    let rtt = there.one_way_delay + back.one_way_delay;
+    let within = rtt + WHOLE_MARGIN;
     let mut is_answered = false;
     for _ in 0..WHOLE_ECHOES {
         is_answered = is_answered || probe.is_answered(way.address, within)?;
     }
+    let loses = there.loss > 0.0 || back.loss > 0.0;
     match change {
+        Change::Slower(by) if is_answered && there.jitter + back.jitter < by => {
+            let early_us_max = EARLIER_US_MAX + switch.floor().as_secs_f64() * 1e6;
+            let slow_us = (rtt + by).as_secs_f64() * 1e6 - early_us_max;
+            // By the kernel's stamps: whoever waits for an echo hears late ones, too.
+            let rtts_us = probe.rtts_us(way.address, WHOLE_ECHOES, SLOW_INTERVAL);
+            Ok(rtts_us.unwrap_or_default().iter().any(|us| *us < slow_us))
+        }
         Change::Lose(share) if is_answered && !loses => {
             let count = unlost_echoes(share);
             let before = switch.counters()?;

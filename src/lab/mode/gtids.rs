@@ -70,8 +70,9 @@ impl Gtids {
         all.all(|by| received.last(by).max(applied.last(by)) >= self.last(by))
     }
 
-    /// How many transactions of a set no other has, all as servers say them. `None` where numbers do
-    /// not tell: without any, or of a domain of MariaDB's in which different servers gave the last.
+    /// How many transactions of a set no other has, all as servers say them. `None` where numbers
+    /// do not tell: without any, or of a domain of MariaDB's in which different servers gave the
+    /// last.
     pub fn ahead(set: &str, others: &[&str]) -> Option<u64> {
         let own = Gtids::read(set);
         let givers = givers(set);

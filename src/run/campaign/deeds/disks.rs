@@ -52,7 +52,11 @@ pub fn resume(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
         let knock = is_shown.then_some((LONG_PATIENCE, Knock::Done));
         shows(volume, Condition::Works, knock)
     })?;
-    undone.retain(|(i, _)| is_shown(stage, *i));
+    undone.retain(|(i, trouble)| match trouble {
+        // Its own flushes take as long.
+        Trouble::Slowed(flush) if stage.subject.disk(*i).flush.median() >= *flush => false,
+        _ => is_shown(stage, *i),
+    });
     for (i, trouble) in undone {
         let volume = stage.subject.lab_seen().volume(i)?;
         if let Some((is_over, words)) = is_over(volume, trouble)? {
