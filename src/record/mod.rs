@@ -242,7 +242,8 @@ pub struct Measurement {
     /// How often it had been disturbed and was made again before this.
     #[serde(default)]
     pub made_again: u32,
-    /// Those that it was made again for, in their order; none in an older record. They hold none themselves.
+    /// Those that it was made again for, in their order; none in an older record. They hold none
+    /// themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub voided: Vec<Measurement>,
     /// Variables that some mode of this lab changes, as the writer said that they were: read back

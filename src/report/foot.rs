@@ -96,8 +96,8 @@ fn until(summary: &Summary) -> Option<String> {
     let looks = LOOKS.map(|round| round.to_string()).join(", ");
     Some(format!(
         "Rounds: a row was measured until half the interval of its vs, or at a pace or an offered \
-         rate of its median latency over the baseline's, was below {share}. It was looked at after rounds {looks}; \
-         intervals are wider by what so many looks miss.{}",
+         rate of its median latency over the baseline's, was below {share}. It was looked at after \
+         rounds {looks}; intervals are wider by what so many looks miss.{}",
         if is_alike { &alike } else { "" }
     ))
 }
