@@ -192,10 +192,7 @@ fn of_whole(fault: &Fault, spec: &ModeSpec, sites: &[String]) -> Vec<String> {
         found.push("all nodes stand in one site: clients cannot be on both sides".to_owned());
     }
     found.extend(of_every_node(fault, spec));
-    if fault.finding == Finding::Router && spec.mode.family() != Family::Group {
-        let why = "a Router finds the primaries of a group: say finding = \"proxy\"";
-        found.push(why.to_owned());
-    }
+    found.extend(of_router(fault, spec));
     let reach = fault
         .reach
         .iter()
@@ -203,6 +200,21 @@ fn of_whole(fault: &Fault, spec: &ModeSpec, sites: &[String]) -> Vec<String> {
     found.extend(reach);
     found.extend(of_control(fault, spec));
     found
+}
+
+/// Why a Router finds no writer. By its account's default plugin, `caching_sha2_password`, it can
+/// log in without TLS only where it has done so before: at the primary that is gone.
+fn of_router(fault: &Fault, spec: &ModeSpec) -> Option<String> {
+    let why = match fault.finding {
+        Finding::Router if spec.mode.family() != Family::Group => {
+            "a Router finds the primaries of a group: say finding = \"proxy\""
+        }
+        Finding::Router if spec.tls != Some(true) => {
+            "a Router logs in to the other members over TLS alone: say tls = true in the [[mode]]"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
 }
 
 /// Why clients cannot stand at every node, and stay there.

@@ -538,7 +538,12 @@ fn clients_stand_at_every_node_only_where_each_takes_writes() {
         ..fault(&[])
     };
     told(&routed, &source(), "finding = \"proxy\"");
-    assert_eq!(misfits(&routed, &group(), &sites()), NONE);
+    told(&routed, &group(), "tls = true");
+    let secured = ModeSpec {
+        tls: Some(true),
+        ..group()
+    };
+    assert_eq!(misfits(&routed, &secured, &sites()), NONE);
     let stays = every(Finding::Staying);
     for spec in [spec(Mode::Galera, 3), spec(Mode::Single, 1)] {
         assert_eq!(misfits(&stays, &spec, &sites()), NONE);
