@@ -96,7 +96,8 @@ pub struct Counts {
     pub holes: usize,
     /// On another node, and on none that serves: innocent as long as nobody reads them there.
     pub errant: usize,
-    /// Of these, at least so many have GTIDs that whoever serves gave to other transactions.
+    /// Of these, at least so many on one node have GTIDs that whoever serves gave to other
+    /// transactions.
     pub gtids_reused: usize,
     /// Acknowledged and there, and not on a replica that says it has executed all that is there.
     pub skipped: usize,

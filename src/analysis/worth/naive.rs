@@ -209,13 +209,14 @@ fn count(trial: &Trial, judged: &Judged) -> [usize; 20] {
     counts
 }
 
-/// Of each node that could be read: its own transfers, less its own GTIDs.
+/// Of each node that could be read its own transfers, less its own GTIDs: the most of one node, for
+/// others may hold the same.
 fn gtids_reused(trial: &Trial, somewhere: &Tokens) -> usize {
     let mut reused = 0;
     for held in trial.others.iter().filter(|held| held.unread.is_none()) {
         let own = (&on(held) - somewhere).len() as u64;
         if let Some(ahead) = held.ahead.filter(|ahead| *ahead < own) {
-            reused += own - ahead;
+            reused = reused.max(own - ahead);
         }
     }
     reused as usize

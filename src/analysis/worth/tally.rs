@@ -65,7 +65,8 @@ pub fn tally(fault: &Fault, trial: &Trial, promise: &Promise, sight: &Sight<'_>)
         errant: sight.only_elsewhere().len(),
         gtids_reused: (sight.others.iter())
             .map(|held| gtids_reused(held, sight))
-            .sum(),
+            .max()
+            .unwrap_or(0),
         skipped: count(&acknowledged, |it| sight.is_skipped(it.token)),
         drifted: (sight.others.iter())
             .filter(|held| first.is_some_and(|first| has_drifted(held, first)))
