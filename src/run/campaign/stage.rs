@@ -134,6 +134,7 @@ impl<'s, 'a> Stage<'s, 'a> {
         fault: &Fault,
         (seed, draws): (u64, u64),
     ) -> Result<Stage<'s, 'a>> {
+        // Before clients begin: a Router looks the group's members up there.
         if fault.finding == Finding::Router {
             cluster_metadata::write(subject.lab())?;
         }
