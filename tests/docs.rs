@@ -20,7 +20,7 @@ fn text_of(path: &str) -> String {
 
 /// Every document, by its path below the root.
 fn documents() -> Vec<(String, String)> {
-    let names = ["", "docs/", "docs/studies/"]
+    let names = ["", "docs/", "docs/method/", "docs/studies/"]
         .into_iter()
         .flat_map(|folder| {
             let entries = fs::read_dir(root().join(folder)).expect("a folder of documents");
@@ -94,8 +94,8 @@ fn broken(document: &str, text: &str) -> Vec<String> {
 #[test]
 fn every_link_and_path_is_there() {
     let documents = documents();
-    assert!(documents.iter().any(|(name, _)| name == "README.md"));
-    assert!(documents.iter().any(|(name, _)| name == "docs/method.md"));
+    let has = |path: &str| documents.iter().any(|(name, _)| name == path);
+    assert!(has("README.md") && has("docs/method/README.md"));
     let links: usize = documents.iter().map(|(_, text)| links(text).len()).sum();
     assert!(links > 10, "only {links} links were found");
     let broken: Vec<String> = documents
@@ -119,6 +119,44 @@ fn a_broken_link_or_path_is_seen() {
         broken("docs/x.md", "```\n[b](gone.md) `src/no.rs`\n```\n"),
         [""; 0]
     );
+}
+
+/// The README is read in a hurry, and in a terminal: fewer lines than this, none wider.
+const README_LINES: usize = 150;
+const PROSE_COLUMNS: usize = 100;
+const ROW_COLUMNS: usize = 118;
+
+/// What makes a text longer or wider than a README may be; fenced blocks may be wider.
+fn too_large(text: &str) -> Vec<String> {
+    let is_wide = |line: &&str| {
+        let is_row = line.starts_with('|');
+        let most = if is_row { ROW_COLUMNS } else { PROSE_COLUMNS };
+        line.chars().count() > most
+    };
+    let prose = prose(text);
+    let wide = prose.lines().filter(is_wide).map(str::to_owned);
+    let lines = text.lines().count();
+    let long = (lines >= README_LINES).then(|| format!("{lines} lines"));
+    wide.chain(long).collect()
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert_eq!(too_large(&text_of("README.md")), [""; 0]);
+}
+
+#[test]
+fn a_long_or_wide_readme_is_seen() {
+    let wide = |length: usize| "é".repeat(length);
+    let row = |length: usize| format!("|{}", wide(length - 1));
+    for good in [wide(100), row(118), format!("```\n{}\n```", wide(200))] {
+        assert_eq!(too_large(&good), [""; 0]);
+    }
+    for bad in [wide(101), row(119)] {
+        assert_eq!(too_large(&bad), [bad.as_str()]);
+    }
+    assert_eq!(too_large(&"a\n".repeat(149)), [""; 0]);
+    assert_eq!(too_large(&"a\n".repeat(150)), ["150 lines"]);
 }
 
 /// The verbs of `--help`: the first words of the lines below `Commands:`.
@@ -145,8 +183,8 @@ fn missing_verbs(readme: &str, verbs: &[String]) -> Vec<String> {
     verbs.iter().filter(|verb| !names(verb)).cloned().collect()
 }
 
-#[test]
-fn the_readme_names_every_verb() {
+/// The verbs that acklab itself tells.
+fn told_verbs() -> Vec<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
         .arg("--help")
         .output();
@@ -156,7 +194,19 @@ fn the_readme_names_every_verb() {
         verbs.contains(&"compare".to_owned()) && verbs.len() > 5,
         "{verbs:?}\n{help}"
     );
+    verbs
+}
+
+#[test]
+fn the_readme_names_every_verb() {
+    let verbs = told_verbs();
     assert_eq!(missing_verbs(&text_of("README.md"), &verbs), [""; 0]);
+}
+
+#[test]
+fn the_page_of_verbs_names_every_verb() {
+    let verbs = told_verbs();
+    assert_eq!(missing_verbs(&text_of("docs/verbs.md"), &verbs), [""; 0]);
 }
 
 #[test]
@@ -236,17 +286,30 @@ fn modes() -> Vec<String> {
     names
 }
 
+/// Which of the names a document does not explain.
+fn unexplained(path: &str, names: &[String]) -> Vec<String> {
+    let text = text_of(path);
+    let is_missing = |name: &&String| !text.contains(&format!("`{name}`"));
+    let missing = names.iter().filter(is_missing);
+    missing
+        .map(|name| format!("{path} does not explain `{name}`"))
+        .collect()
+}
+
 #[test]
 fn every_flag_and_mode_is_explained() {
     let modes = modes();
     assert!(modes.len() > 4, "{modes:?}");
     let flags = flags().map(|flag| flag.name().to_owned());
-    let names = modes.iter().chain(&flags);
-    let places = ["docs/words.md", "docs/method.md"].map(|path| (path, text_of(path)));
-    let missing: Vec<String> = names
-        .flat_map(|name| places.iter().map(move |(path, text)| (name, path, text)))
-        .filter(|(name, _, text)| !text.contains(&format!("`{name}`")))
-        .map(|(name, path, _)| format!("{path} does not explain `{name}`"))
+    let places = [
+        ("docs/words.md", &modes[..]),
+        ("docs/words.md", &flags[..]),
+        ("docs/method/promises.md", &modes[..]),
+        ("docs/method/flags.md", &flags[..]),
+    ];
+    let missing: Vec<String> = places
+        .into_iter()
+        .flat_map(|(path, names)| unexplained(path, names))
         .collect();
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }

@@ -87,6 +87,7 @@ fn start(server: SocketAddr) -> Clients {
         database: "d".into(),
         tls: false,
         sessions: SESSIONS,
+        accounts: 0..64,
         timeout: Duration::from_secs(5),
         reconnect_every: Duration::from_millis(10),
         seed: 7,

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use acklab::analysis::{Summary, summarise};
 use acklab::record::store::Record;
-use acklab::report::{Format, render};
+use acklab::report::{Format, render, worth};
 
 /// Records in `tests/fixtures`, each made by the built-in study of that name in its short run, or
 /// by the study of that name that lies beside them.
@@ -45,16 +45,34 @@ fn summary(name: &str) -> Summary {
     summarise(&record(name))
 }
 
-fn is_as_before(name: &str) {
-    let summary = summary(name);
+fn in_snapshots(told: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(fixture("reports"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.bind(|| {
+    settings.bind(told);
+}
+
+fn is_as_before(name: &str) {
+    let summary = summary(name);
+    in_snapshots(|| {
         for (format, written) in Format::ALL.map(|(word, format)| (word, render(&summary, format)))
         {
             insta::assert_snapshot!(format!("{name}.{format}"), written);
+        }
+    });
+}
+
+/// What trials of faults came to, by the record of `acklab break power-cut --mode single --server
+/// mysql --set innodb_doublewrite=OFF --trials 2 --no-price`: with its controls.
+#[test]
+fn trials_of_a_kept_record_are_judged_as_before() {
+    let judged = summary("power-cut");
+    assert!(!judged.worth.is_empty());
+    in_snapshots(|| {
+        for word in worth::FORMATS {
+            let format = Format::named(word).expect("a format");
+            insta::assert_snapshot!(format!("power-cut.{word}"), worth::render(&judged, format));
         }
     });
 }

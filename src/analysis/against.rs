@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::summary::{AddedAt, Against, Anatomy, Axis, CellSummary, ModeAgainst, WaitsFor};
-use crate::study::Study;
+use super::interval::{Noise, Risk};
+use super::rounds::over_rounds;
+use super::summary::{
+    AddedAt, Against, Anatomy, Axis, CellSummary, Estimate, ModeAgainst, WaitsFor,
+};
+use crate::study::{ModeSpec, Study};
 
 /// Less than this share of the nearest peer's distance is no wait for a peer.
 const NOBODY: f64 = 0.5;
@@ -39,7 +43,7 @@ fn mode(
     let own = anatomy.iter().find(|anatomy| is_of(anatomy, first));
     let (waits_for, counts) = own
         .and_then(|anatomy| by_distances(anatomy, &peers_us))
-        .unwrap_or_else(|| by_latency(cells, first, &peers_us));
+        .unwrap_or_else(|| by_latency(wait_us(study, cells, first), &peers_us));
     Some(ModeAgainst {
         label: first.label.clone(),
         waits_for,
@@ -113,11 +117,11 @@ fn most(anatomy: &Anatomy, peers_us: &BTreeMap<String, f64>) -> Option<String> {
 }
 
 /// What the latency above that of a server without peers tells: whose distance, gone once to three
-/// times, it can be; or that of all peers one after the other. Undecided where two ways fit, or
-/// none; then a peer that makes up most of either is still known to count.
+/// times, it can be; or that of all peers one after the other. Undecided where its interval holds
+/// more than one way, or none, or part of one; then a peer that makes up most of either is still
+/// known to count.
 fn by_latency(
-    cells: &[CellSummary],
-    cell: &CellSummary,
+    wait_us: Option<Estimate>,
     peers_us: &BTreeMap<String, f64>,
 ) -> (WaitsFor, Option<String>) {
     let mut by_distance: Vec<(&String, f64)> = peers_us.iter().map(|(s, us)| (s, *us)).collect();
@@ -126,18 +130,29 @@ fn by_latency(
         return (WaitsFor::Nobody, None);
     };
     let undecided = (WaitsFor::Undecided, None);
-    let Some(wait_us) = wait_us(cells, cell).filter(|_| is_known(cell)) else {
+    let Some((low, high)) = wait_us.and_then(|wait| wait.low.zip(wait.high)) else {
         return undecided;
     };
-    if wait_us < NOBODY * nearest_us {
+    if high < NOBODY * nearest_us {
         return (WaitsFor::Nobody, None);
     }
-    let can_be = |us: f64| TRIPS.contains(&(wait_us / us));
-    let mut fitting = (0..by_distance.len()).filter(|place| can_be(by_distance[*place].1));
-    let (Some(place), None) = (fitting.next(), fitting.next()) else {
+    let trips = |us: f64| (low / us, high / us);
+    let can_be = |us: f64| {
+        let (least, most) = trips(us);
+        least <= *TRIPS.end() && most >= *TRIPS.start()
+    };
+    let must_be = |us: f64| {
+        let (least, most) = trips(us);
+        TRIPS.contains(&least) && TRIPS.contains(&most)
+    };
+    let mut possible = (0..by_distance.len()).filter(|place| can_be(by_distance[*place].1));
+    let (Some(place), None) = (possible.next(), possible.next()) else {
         return undecided;
     };
     let (site, us) = by_distance[place];
+    if !must_be(us) {
+        return undecided;
+    }
     let all_us: f64 = by_distance.iter().map(|(_, us)| us).sum();
     if by_distance.len() > 1 && can_be(all_us) {
         let counts = (us >= MOST * all_us).then(|| site.clone());
@@ -151,92 +166,144 @@ fn by_latency(
     (whom, None)
 }
 
-/// Whether a latency is told well enough to tell from it whom it holds a wait for.
-fn is_known(cell: &CellSummary) -> bool {
-    let added = cell.added_us.zip(cell.latency_us.p50);
-    added.is_some_and(|(added_us, p50_us)| {
-        added_us.low.is_some() && !AddedAt::is_wide(added_us, p50_us)
-    })
-}
-
-/// The median above that of the same server alone, under the same load.
-fn wait_us(cells: &[CellSummary], cell: &CellSummary) -> Option<f64> {
+/// The median above that of the same server alone, under the same load and set as alike as there
+/// is one, paired by round. `None` where no such server was measured.
+fn wait_us(study: &Study, cells: &[CellSummary], cell: &CellSummary) -> Option<Estimate> {
+    let spec = |of: &CellSummary| study.modes.iter().find(|spec| spec.label == of.label);
+    let own = spec(cell)?;
     let is_alone = |one: &&CellSummary| {
         one.point.nodes == 1 && one.server == cell.server && one.point.load() == cell.point.load()
     };
-    let alone = cells.iter().find(is_alone)?;
-    Some(cell.latency_us.p50? - alone.latency_us.p50?)
+    let alone = cells.iter().filter(is_alone);
+    let alone = alone.filter_map(|one| Some((one, spec(one)?)));
+    let alone = alone.filter(|(_, one)| one.slowdown.is_none());
+    // The first of those that are most alike.
+    let likeness = |one: &ModeSpec| (one.binary_log == own.binary_log, one.likeness(own));
+    let most = alone.rev().max_by_key(|(_, one)| likeness(one));
+    let (alone, _) = most?;
+    let (with, without) = (&cell.by_round.p50_us, &alone.by_round.p50_us);
+    let less = |(round, us): (&u32, &f64)| Some((*round, us - without.get(round)?));
+    let waits: BTreeMap<u32, f64> = with.iter().filter_map(less).collect();
+    // Each sound round has a throughput.
+    let (sound, alone) = (&cell.by_round, &alone.by_round);
+    let rounds = sound.throughput_per_s.keys();
+    let both = rounds.filter(|round| alone.throughput_per_s.contains_key(round));
+    over_rounds(&waits, both.count() as u32, Noise::Adds, Risk::of(study))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summary::{Estimate, Value};
+    use crate::analysis::summary::Value;
 
-    fn cell(nodes: u32, p50_us: f64) -> CellSummary {
-        let mut cell = CellSummary::default();
-        cell.point.nodes = nodes;
-        cell.latency_us.p50 = Some(p50_us);
-        cell.added_us = Some(Estimate {
-            median: 0.0,
-            low: Some(-100.0),
-            high: Some(100.0),
-        });
-        cell
+    fn wait(low: f64, high: f64) -> Option<Estimate> {
+        Some(Estimate {
+            median: (low + high) / 2.0,
+            low: Some(low),
+            high: Some(high),
+        })
     }
 
     fn zones(b: f64, c: f64) -> BTreeMap<String, f64> {
         BTreeMap::from([("b".to_owned(), b), ("c".to_owned(), c)])
     }
 
-    fn told(p50_us: f64, peers_us: &BTreeMap<String, f64>) -> WaitsFor {
-        let cells = [cell(1, 3_000.0), cell(3, p50_us)];
-        by_latency(&cells, &cells[1], peers_us).0
+    fn told(low: f64, high: f64, peers_us: &BTreeMap<String, f64>) -> WaitsFor {
+        by_latency(wait(low, high), peers_us).0
     }
 
     #[test]
     fn latency_tells_whom_a_commit_waits_for_where_only_one_can_be_it() {
         let zones = zones(2_000.0, 30_000.0);
-        assert_eq!(told(3_400.0, &zones), WaitsFor::Nobody);
-        assert_eq!(told(5_300.0, &zones), WaitsFor::Nearest);
+        assert_eq!(told(300.0, 500.0, &zones), WaitsFor::Nobody);
+        assert_eq!(told(2_200.0, 2_400.0, &zones), WaitsFor::Nearest);
         // Once to c, or to b and then to c: c counts either way.
-        let cells = [cell(1, 3_000.0), cell(3, 36_900.0)];
-        let told_far = by_latency(&cells, &cells[1], &zones);
+        let told_far = by_latency(wait(33_800.0, 34_000.0), &zones);
         assert_eq!(told_far, (WaitsFor::Undecided, Some("c".to_owned())));
+        let none = told(11_900.0, 12_100.0, &zones);
+        assert_eq!(none, WaitsFor::Undecided, "no whole number of trips");
+    }
+
+    #[test]
+    fn a_wait_whose_interval_holds_two_ways_tells_nothing() {
+        let zones = zones(250.0, 8_000.0);
+        // What a replica's work adds at its source: no wait for the one 0.25 ms away.
+        assert_eq!(told(66.0, 284.0, &zones), WaitsFor::Undecided);
+        assert_eq!(told(-40.0, 400.0, &zones), WaitsFor::Undecided);
+        assert_eq!(told(-40.0, 100.0, &zones), WaitsFor::Nobody);
+        assert_eq!(told(200.0, 300.0, &zones), WaitsFor::Nearest);
         assert_eq!(
-            told(15_000.0, &zones),
+            told(150.0, 300.0, &zones),
             WaitsFor::Undecided,
-            "no whole number of trips"
+            "part of one way"
         );
     }
 
     #[test]
     fn peers_alike_are_not_told_apart() {
-        assert_eq!(told(5_300.0, &zones(2_000.0, 2_200.0)), WaitsFor::Undecided);
-        assert_eq!(told(3_100.0, &zones(2_000.0, 2_200.0)), WaitsFor::Nobody);
+        let zones = zones(2_000.0, 2_200.0);
+        assert_eq!(told(2_250.0, 2_350.0, &zones), WaitsFor::Undecided);
+        assert_eq!(told(50.0, 150.0, &zones), WaitsFor::Nobody);
     }
 
     #[test]
-    fn a_latency_that_nobody_knows_tells_nothing() {
-        let mut cells = [cell(1, 3_000.0), cell(3, 5_300.0)];
-        let of = |cells: &[CellSummary]| by_latency(cells, &cells[1], &zones(2_000.0, 30_000.0)).0;
-        assert_eq!(of(&cells), WaitsFor::Nearest);
-        cells[1].added_us = Some(Estimate {
-            median: 2_300.0,
-            low: Some(-714.0),
-            high: Some(5_360.0),
-        });
-        assert_eq!(of(&cells), WaitsFor::Undecided);
-        cells[1].added_us = Some(Estimate::without_interval(2_300.0));
-        assert_eq!(of(&cells), WaitsFor::Undecided);
+    fn a_server_alone_waits_for_nobody_and_without_an_interval_nothing_is_told() {
+        assert_eq!(told(8_900.0, 9_100.0, &BTreeMap::new()), WaitsFor::Nobody);
+        let zones = zones(2_000.0, 30_000.0);
+        let bare = Some(Estimate::without_interval(2_300.0));
+        for unknown in [None, bare] {
+            assert_eq!(by_latency(unknown, &zones).0, WaitsFor::Undecided);
+        }
+    }
+
+    fn cell(label: &str, nodes: u32, p50_us: &[f64]) -> CellSummary {
+        let mut cell = CellSummary {
+            label: label.to_owned(),
+            rounds: 4,
+            ..CellSummary::default()
+        };
+        cell.point.nodes = nodes;
+        cell.by_round.p50_us = (1..).zip(p50_us.iter().copied()).collect();
+        cell.by_round.throughput_per_s = (1..=4).map(|round| (round, 100.0)).collect();
+        cell
     }
 
     #[test]
-    fn a_server_alone_waits_for_nobody_and_without_it_nothing_is_told() {
-        assert_eq!(told(9_000.0, &BTreeMap::new()), WaitsFor::Nobody);
-        let cells = [cell(3, 9_000.0)];
-        let (whom, _) = by_latency(&cells, &cells[0], &zones(2_000.0, 30_000.0));
-        assert_eq!(whom, WaitsFor::Undecided);
+    fn a_wait_is_that_above_a_server_alone_which_is_alike_round_by_round() {
+        let spec = |label: &str, flush: &str| ModeSpec {
+            label: label.to_owned(),
+            variables: BTreeMap::from([(
+                "innodb_flush_log_at_trx_commit".to_owned(),
+                flush.to_owned(),
+            )]),
+            ..ModeSpec::default()
+        };
+        let study = Study {
+            modes: vec![spec("loose", "0"), spec("alone", "1"), spec("async", "1")],
+            ..Study::default()
+        };
+        let base = [5_000.0, 5_400.0, 5_100.0, 5_200.0];
+        let own = base.map(|us| us + 2_000.0);
+        let cells = [
+            cell("loose", 1, &[1_000.0; 4]),
+            cell("alone", 1, &base),
+            cell("async", 3, &own),
+        ];
+        let wait = wait_us(&study, &cells, &cells[2]).expect("a server alone");
+        assert_eq!((wait.low, wait.high), (Some(2_000.0), Some(2_000.0)));
+        let lacking = [cell("alone", 1, &base), cell("async", 3, &own[..3])];
+        let wait = wait_us(&study, &lacking, &lacking[1]).expect("three rounds");
+        assert_eq!(wait.low, None, "a round does not tell");
+        // Each was disturbed in another round: the two that they share tell.
+        let mut apart = [cell("alone", 1, &base), cell("async", 3, &own)];
+        for (cell, round) in apart.iter_mut().zip([2, 3]) {
+            cell.rounds = 3;
+            cell.by_round.p50_us.remove(&round);
+            cell.by_round.throughput_per_s.remove(&round);
+        }
+        let wait = wait_us(&study, &apart, &apart[1]).expect("two rounds");
+        assert_eq!(wait.low, Some(2_000.0));
+        assert_eq!(wait_us(&study, &cells[2..], &cells[2]), None);
     }
 
     #[test]

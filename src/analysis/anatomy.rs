@@ -2,7 +2,7 @@
 //!
 //! `latency = work + round trips · RTT + flushes · flush time`: a line over RTT and one over flush
 //! time are fitted in each round on its own, so that the figures of all rounds give an interval.
-//! See docs/method.md.
+//! See docs/method/anatomy-of-a-commit.md.
 
 mod counted;
 mod delays;

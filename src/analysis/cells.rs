@@ -1,15 +1,15 @@
 //! Each cell over all its rounds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::flags::{self, Asked};
-use super::interval::{Noise, Risk, estimate, median, smallest_added, smallest_shown};
+use super::interval::{Noise, Risk, median, smallest_added, smallest_shown};
 use super::lags::lags;
 use super::latency::{latency, p50, p95, p99};
 use super::rates::{per_commit, rate, throughput};
+use super::rounds::{Figure, Rounds, numbers, over_rounds, paired};
 use super::summary::{
-    ByRole, ByRound, CellSummary, CpuPerCommit, Estimate, Extremes, PairOfSites, Per, ReplicaCpu,
-    Traffic,
+    ByRound, CellSummary, CpuPerCommit, DroppedByLinks, Extremes, PairOfSites, ReplicaCpu, Traffic,
 };
 use super::{
     activity, applied, called, contention, disks, endpoints, speeds, terms, timeline, void,
@@ -18,8 +18,8 @@ use crate::plan::knee::Offered;
 use crate::plan::{Cell, Point};
 use crate::record::server_errors::ServerErrors;
 use crate::record::store::Record;
-use crate::record::{DiskUse, Header, Measurement, counter};
-use crate::study::{Apply, Study};
+use crate::record::{Header, Measurement, counter};
+use crate::study::Apply;
 
 /// Counters worth a place in the summary: conflicts, fall-backs, flow control.
 const COUNTERS: [&str; 10] = [
@@ -34,17 +34,6 @@ const COUNTERS: [&str; 10] = [
     counter::GROUP_THROTTLED_US,
     counter::GROUP_CONFLICTS,
 ];
-
-/// A cell's measurements, with what is needed to read them.
-struct Rounds<'a> {
-    per: Per,
-    warmup_s: f64,
-    /// Whether the cell was to be long enough to be looked at second by second.
-    is_long: bool,
-    /// All, and those that are not void.
-    all: Vec<&'a Measurement>,
-    sound: Vec<&'a Measurement>,
-}
 
 /// All cells of the record, in the study's order; those not measured yet with no figures. Of a
 /// search for a knee there are none.
@@ -61,13 +50,14 @@ fn cell(record: &Record, index: usize) -> CellSummary {
     let is_ours = record.header.endpoints.is_empty();
     let by_round = by_round(record, index, &rounds);
     let risk = Risk::of(&record.header.study);
-    let over = |by_round: &BTreeMap<u32, f64>| over_rounds(by_round, Noise::Multiplies, risk);
+    let count = rounds.count();
+    let over = |of: &BTreeMap<u32, f64>| over_rounds(of, count, Noise::Multiplies, risk);
     let named = against_baseline(named, record, index, (&by_round, &rounds));
     CellSummary {
-        rounds: numbers(&rounds.sound),
+        rounds: count,
         measurements: rounds.sound.len() as u32,
         offered_per_s: named.offered_per_s.or_else(|| rounds.offered_per_s()),
-        rounds_void: numbers(&rounds.all) - numbers(&rounds.sound),
+        rounds_void: numbers(&rounds.all) - count,
         with_void: void::with_void((&rounds.all, rounds.per), &by_round, latency, risk),
         cpu_speed_got: speeds::got(&rounds.sound),
         rtt_us_got: rounds.median_of(mean_rtt_us),
@@ -94,6 +84,7 @@ fn cell(record: &Record, index: usize) -> CellSummary {
         idle_watched_s: rounds.median_of(|m| m.cpu.idle_watched_s),
         bytes_per_commit: traffic(&rounds, |link| link.bytes),
         packets_per_commit: traffic(&rounds, |link| link.packets),
+        dropped_by_links: dropped(&rounds.sound),
         flushes_per_commit: rounds.of_disks(|disk| disk.flushes as f64),
         commits_per_flush: disks::commits_per_flush(&rounds.sound, rounds.per),
         reads_per_commit: rounds.of_disks(|disk| disk.reads as f64),
@@ -147,17 +138,19 @@ fn against_baseline(
     (by_round, rounds): (&ByRound, &Rounds),
 ) -> CellSummary {
     let risk = Risk::of(&record.header.study);
-    let ratio = over_rounds(&by_round.ratio, Noise::Multiplies, risk);
     let base = Rounds::of_baseline(record, index);
+    let both = base.as_ref().map_or(0, |base| rounds.count_with(base));
+    let over_both = |of: &BTreeMap<u32, f64>, noise| over_rounds(of, both, noise, risk);
+    let ratio = over_both(&by_round.ratio, Noise::Multiplies);
     let waits = |rounds: &Rounds| contention::is_shared(&rounds.sound);
-    let added_us = over_rounds(&by_round.added_us, Noise::Adds, risk);
+    let added_us = over_both(&by_round.added_us, Noise::Adds);
     // At a pace or an offered rate throughput tells of what was asked.
     let is_given = record.header.cells[index].is_given();
     let over = |own: f64, base: f64| (base > 0.0).then(|| own / base);
     let p50_of: Figure = |m, _| p50(m);
     let slower = paired(record, index, &by_round.p50_us, (p50_of, over));
     let held = match is_given {
-        true => over_rounds(&slower, Noise::Multiplies, risk),
+        true => over_both(&slower, Noise::Multiplies),
         false => ratio,
     };
     let within = record.header.study.until;
@@ -165,7 +158,7 @@ fn against_baseline(
     let added = added_us.filter(|_| is_given);
     CellSummary {
         added_us,
-        cpu_ratio: over_rounds(&by_round.cpu_ratio, Noise::Multiplies, risk),
+        cpu_ratio: over_both(&by_round.cpu_ratio, Noise::Multiplies),
         difference_shown: ratio.and_then(|ratio| ratio.excludes(1.0)),
         is_alike: within
             .zip(held)
@@ -204,18 +197,6 @@ fn by_round(record: &Record, index: usize, rounds: &Rounds) -> ByRound {
     }
 }
 
-/// A figure over all rounds.
-fn over_rounds(by_round: &BTreeMap<u32, f64>, noise: Noise, risk: Risk) -> Option<Estimate> {
-    let values: Vec<f64> = by_round.values().copied().collect();
-    estimate(&values, noise, risk)
-}
-
-/// How many rounds these are of.
-fn numbers(measurements: &[&Measurement]) -> u32 {
-    let rounds: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
-    rounds.len() as u32
-}
-
 /// What is known of a cell before it is measured.
 fn named(header: &Header, cell: &Cell) -> CellSummary {
     let spec = &header.study.modes[cell.mode];
@@ -251,73 +232,6 @@ fn named(header: &Header, cell: &Cell) -> CellSummary {
     }
 }
 
-impl<'a> Rounds<'a> {
-    fn of(record: &'a Record, index: usize) -> Self {
-        let of_cell = record.measurements.iter().filter(|m| m.cell == index);
-        let all: Vec<&Measurement> = of_cell.collect();
-        let sound = all.iter().copied().filter(|m| !m.is_void()).collect();
-        let cell = &record.header.cells[index];
-        let per = terms::per(&cell.workload);
-        Rounds {
-            per,
-            warmup_s: record.header.study.warmup.as_secs_f64(),
-            is_long: cell.window(&record.header.study) >= timeline::LONG,
-            all,
-            sound,
-        }
-    }
-
-    /// Of the cell that this one is held against.
-    fn of_baseline(record: &'a Record, index: usize) -> Option<Self> {
-        let Header { study, cells, .. } = &record.header;
-        let base = baseline_of(study, cells, index)?;
-        Some(Rounds::of(record, base))
-    }
-
-    fn steady(&self, measurement: &Measurement) -> Vec<(u32, f64)> {
-        match self.is_long {
-            true => timeline::steady(measurement, self.warmup_s, self.per),
-            // Looking for lag can draw out a short cell's load: that is no measured window.
-            false => vec![],
-        }
-    }
-
-    fn all_steady(&self) -> Vec<Vec<(u32, f64)>> {
-        self.sound.iter().map(|m| self.steady(m)).collect()
-    }
-
-    /// The median rate, where it was chosen while the study ran.
-    fn offered_per_s(&self) -> Option<u32> {
-        let rate = self.median_of(|m| m.offered_per_s.map(f64::from));
-        rate.map(|rate| rate.round() as u32)
-    }
-
-    fn values(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Vec<f64> {
-        self.sound.iter().filter_map(|m| figure(m)).collect()
-    }
-
-    /// The mean of a round in which the cell was measured several times.
-    fn by_round(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> BTreeMap<u32, f64> {
-        let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for measurement in &self.sound {
-            if let Some(value) = figure(measurement) {
-                values.entry(measurement.round).or_default().push(value);
-            }
-        }
-        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
-        let rounds = values.into_iter();
-        rounds.map(|(round, all)| (round, mean(all))).collect()
-    }
-
-    fn median_of(&self, figure: impl Fn(&Measurement) -> Option<f64>) -> Option<f64> {
-        median(&self.values(figure))
-    }
-
-    fn of_disks(&self, figure: fn(&DiskUse) -> f64) -> ByRole {
-        disks::per_commit(&self.sound, self.per, figure)
-    }
-}
-
 /// What a million queries cost at the rate of one measurement, if the study gives a price.
 fn usd_per_million(record: &Record, index: usize, measurement: &Measurement) -> Option<f64> {
     let mode = record.header.cells[index].mode;
@@ -336,40 +250,6 @@ fn extremes(measurements: &[&Measurement]) -> Option<Extremes> {
         max: seconds.iter().copied().fold(0.0, f64::max),
         count: seconds.len() as u32,
     })
-}
-
-/// A figure of one measurement, which counts commits or transactions.
-type Figure = fn(&Measurement, Per) -> Option<f64>;
-/// What a figure is over another.
-type Held = fn(f64, f64) -> Option<f64>;
-
-/// A round's figure held against the baseline's in the same round, where both are sound.
-fn paired(
-    record: &Record,
-    index: usize,
-    own: &BTreeMap<u32, f64>,
-    (figure, held): (Figure, Held),
-) -> BTreeMap<u32, f64> {
-    let Some(base) = Rounds::of_baseline(record, index) else {
-        return BTreeMap::new();
-    };
-    let base_by_round = base.by_round(|m| figure(m, base.per));
-    let of_round = |(round, own): (&u32, &f64)| {
-        let base = base_by_round.get(round)?;
-        Some((*round, held(*own, *base)?))
-    };
-    own.iter().filter_map(of_round).collect()
-}
-
-/// The cell of the baseline under the same load.
-pub fn baseline_of(study: &Study, cells: &[Cell], index: usize) -> Option<usize> {
-    let cell = &cells[index];
-    let label = study.modes[cell.mode].baseline.as_ref()?;
-    let row = study.modes.iter().position(|spec| spec.label == *label)?;
-    let point = Point::of(study, cell);
-    let is_like = |other: &Cell| (other.mode, other.moved) == (row, cell.moved);
-    let is_it = |other: &Cell| is_like(other) && Point::of(study, other).load() == point.load();
-    cells.iter().position(is_it)
 }
 
 fn cpu(rounds: &Rounds) -> CpuPerCommit {
@@ -420,6 +300,17 @@ fn traffic(rounds: &Rounds, figure: fn(&crate::record::LinkTraffic) -> u64) -> T
         client: side(true),
         replication: side(false),
     }
+}
+
+/// `None` where links carried all that came.
+fn dropped(measurements: &[&Measurement]) -> Option<DroppedByLinks> {
+    let mut all = DroppedByLinks::default();
+    for link in measurements.iter().flat_map(|m| &m.links) {
+        all.lost += link.lost_packets;
+        all.queue_full += link.queue_full_packets;
+        all.packets += link.packets + link.lost_packets + link.queue_full_packets;
+    }
+    (all.lost + all.queue_full > 0).then_some(all)
 }
 
 fn counters(measurements: &[&Measurement]) -> BTreeMap<String, f64> {

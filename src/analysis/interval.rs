@@ -1,4 +1,5 @@
-//! One figure per round in, a median with an interval out. docs/method.md says why this way.
+//! One figure per round in, a median with an interval out. docs/method/intervals.md says why this
+//! way.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
@@ -40,9 +41,24 @@ impl Risk {
 
     /// Student's t for so many rounds. Of one that is taken at 95 % it is that at 96 %, two-sided:
     /// what is sought is the median of noise that need not be normal, and at 95 % even noise covers
-    /// only 92.2 % with three rounds.
+    /// only 92.2 % with three rounds. Farther out such noise strays more still, the more the fewer
+    /// rounds there are: a test simulates it.
     fn student(self, rounds: usize) -> f64 {
-        quantile(rounds, 1.0 - 0.4 * self.0)
+        let farther = match rounds {
+            ..=4 => 0.28,
+            5 | 6 => 0.23,
+            _ => 0.17,
+        };
+        let strays = (self.0 / Risk::ONE_LOOK.0).powf(farther);
+        quantile(rounds, 1.0 - 0.4 * self.0 * strays)
+    }
+
+    /// The same where the scatter is known: the normal distribution's.
+    pub fn normal(self) -> f64 {
+        let normal = Normal::new(0.0, 1.0);
+        normal.map_or(f64::INFINITY, |normal| {
+            normal.inverse_cdf(1.0 - 0.4 * self.0)
+        })
     }
 }
 
@@ -159,7 +175,7 @@ fn around_median(values: &[f64], risk: Risk) -> Option<Estimate> {
     let (low, high) = match values.len() {
         1 => return Some(Estimate::without_interval(median)),
         2..=FEW => by_student(values, risk),
-        _ => by_order(values, risk).unwrap_or_else(|| by_student(values, risk)),
+        _ => by_order(values, risk).unwrap_or_else(|| beyond_all(values, risk)),
     };
     // The t interval sits around the mean; widened to hold the median it can only cover more.
     Some(Estimate {
@@ -200,6 +216,31 @@ fn by_order(values: &[f64], risk: Risk) -> Option<(f64, f64)> {
         chance *= (count - skipped) as f64 / (skipped + 1) as f64;
     }
     found
+}
+
+/// Where even the least and the greatest miss the median too often: no narrower than these.
+fn beyond_all(values: &[f64], risk: Risk) -> (f64, f64) {
+    let ends = by_student(values, risk);
+    let all = values.iter().copied();
+    all.fold(ends, |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// The same ratio, of so many rounds, at another risk: its interval widens as Student's t does.
+pub fn at_risk(of: Estimate, rounds: usize, (from, to): (Risk, Risk)) -> Estimate {
+    let (Some(low), Some(high)) = (of.low, of.high) else {
+        return of;
+    };
+    if from == to || rounds < 2 {
+        return of;
+    }
+    let wider = to.student(rounds) / from.student(rounds);
+    let (low, high) = (low.ln(), high.ln());
+    let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0 * wider);
+    Estimate {
+        low: Some((middle - half).exp().min(of.median)),
+        high: Some((middle + half).exp().max(of.median)),
+        ..of
+    }
 }
 
 #[cfg(test)]

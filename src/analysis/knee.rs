@@ -53,20 +53,22 @@ fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
         disks: cell.disks.as_ref().map(|disks| disks.label.clone()),
         p99_us_max: seek.p99.as_secs_f64() * 1e6,
         knee_per_s: estimate(&knees, Noise::Multiplies, Risk::of(study))
-            .map(|estimate| as_known(estimate, &rounds)),
+            .map(|estimate| as_known(estimate, &rounds, record.finished)),
         rounds,
         point,
     }
 }
 
-/// Rounds whose knee lay beyond what could be offered are in no figure: an interval of the others
-/// would speak of those alone.
-fn as_known(estimate: Estimate, rounds: &[RoundKnee]) -> Estimate {
-    let is_beyond = |round: &RoundKnee| match round.end {
+/// Rounds whose knee lay beyond what could be offered, or whose search was given up, are in no
+/// figure: an interval of the others would speak of those alone. The last round of a run that was
+/// cut short may just not have ended.
+fn as_known(estimate: Estimate, rounds: &[RoundKnee], is_finished: bool) -> Estimate {
+    let is_beyond = |(place, round): (usize, &RoundKnee)| match round.end {
         KneeEnd::Below | KneeEnd::Above | KneeEnd::DriverFull => true,
-        KneeEnd::Found | KneeEnd::Open => false,
+        KneeEnd::Found => false,
+        KneeEnd::Open => is_finished || place + 1 < rounds.len(),
     };
-    match rounds.iter().any(is_beyond) {
+    match rounds.iter().enumerate().any(is_beyond) {
         true => Estimate::without_interval(estimate.median),
         false => no_narrower(estimate),
     }
@@ -243,6 +245,21 @@ knee = { p99 = "20ms" }
         assert_eq!(knee.rounds[4].end, KneeEnd::Below);
         let estimate = knee.knee_per_s.expect("a knee");
         assert!((estimate.median / 1_005.0).ln().abs() < 0.04);
+        assert_eq!((estimate.low, estimate.high), (None, None));
+    }
+
+    #[test]
+    fn a_search_that_was_given_up_leaves_the_others_without_an_interval() {
+        let mut all = searched_over(&[1_000.5, 1_040.5, 990.5, 1_010.5]);
+        let mut left = 3;
+        all.retain(|measurement| {
+            let is_second = measurement.round == 2;
+            left -= i32::from(is_second);
+            !is_second || left >= 0
+        });
+        let knee = only(all);
+        assert_eq!(knee.rounds[1].end, KneeEnd::Open);
+        let estimate = knee.knee_per_s.expect("a knee");
         assert_eq!((estimate.low, estimate.high), (None, None));
     }
 

@@ -13,7 +13,8 @@ pub fn lags(measurements: &[&Measurement], measure_s: f64) -> Vec<LagSummary> {
     let mut by_node: BTreeMap<&str, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for lag in measurements.iter().flat_map(|m| &m.lag) {
         let (lags_ms, catch_ups_ms) = by_node.entry(&lag.node).or_default();
-        lags_ms.extend(&lag.lag_ms);
+        // One that was seen later still is known to be no less, as one that was not seen.
+        lags_ms.extend(lag.lag_ms.iter().map(|ms| ms.min(waited_ms)));
         catch_ups_ms.push(lag.catch_up_ms.unwrap_or(f64::INFINITY));
     }
     let summary = |(node, (mut lags_ms, catch_ups_ms)): (&str, (Vec<f64>, Vec<f64>))| {

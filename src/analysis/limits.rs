@@ -1,5 +1,5 @@
 //! What stops a mode from committing more: what becomes of throughput when one thing is moved, held
-//! round by round against the cell that it is moved from. See docs/method.md, "Limits".
+//! round by round against the cell that it is moved from. See docs/method/limits.md.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! From a record to what can be said of it. Pure: this room knows no servers and no files.
-//! docs/method.md tells how each figure comes about and how far to trust it.
+//! docs/method/ tells how each figure comes about and how far to trust it.
 
 mod activity;
 mod against;
@@ -23,6 +23,7 @@ mod latency;
 mod limits;
 mod queueing;
 mod rates;
+mod rounds;
 pub mod sequential;
 mod speeds;
 pub mod summary;

@@ -1,13 +1,14 @@
 //! Rounds that end by themselves: when figures are as narrow as was asked, or the time is up.
 //!
 //! Figures are looked at after rounds that were fixed beforehand, with intervals wide enough for
-//! all looks together; see [`interval`](super::interval). docs/method.md says what comes of it.
+//! all looks together; see [`interval`](super::interval). docs/method/rounds.md says what
+//! comes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::cells::baseline_of;
 use super::interval::{LOOKS, Noise, Risk, estimate};
+use super::rounds::baseline_of;
 use super::summary::{Estimate, Per};
 use super::terms;
 use crate::plan::{Cell, Outcome, Plan, Schedule, Turn, cell_time, forming};

@@ -48,7 +48,7 @@ fn at_an_offered_rate_rows_are_alike_whose_latency_is() {
     let all = record.measurements.clone();
     let base = |one: &Measurement| {
         let Header { study, cells, .. } = &record.header;
-        let base = cells::baseline_of(study, cells, one.cell)?;
+        let base = rounds::baseline_of(study, cells, one.cell)?;
         all.iter().find(|m| (m.cell, m.round) == (base, one.round))
     };
     let latencies: Vec<Option<String>> = all

@@ -1,8 +1,8 @@
 //! TCP connections of a machine that loses its power. Its kernel lives on here: what it had sent
 //! and nobody had acknowledged it would send once more when its links work again, long after its
 //! server was killed. So its connections are ended while nothing gets out: `SOCK_DESTROY` of
-//! sock_diag(7), as `ss --kill` does. Those of its server: to its port, and to others' of the same
-//! number, as a replica's to its source.
+//! sock_diag(7), as `ss --kill` does. All of them: a server's to clients, replicas and members, and
+//! those over which copies of a volume pass on what was written.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -28,8 +28,6 @@ const DESTROY: u16 = 21;
 const ID_BYTES: usize = 48;
 const ID_AT: usize = HEADER_BYTES + 4;
 const STATE_AT: usize = HEADER_BYTES + 1;
-/// Where a port stands in it: the socket's own, and the other end's.
-const PORTS_AT: [usize; 2] = [0, 2];
 /// States of sockets that have nothing to send.
 const AT_REST: [u8; 2] = [TIME_WAIT, LISTEN];
 const TIME_WAIT: u8 = 6;
@@ -42,54 +40,50 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// A socket's family and identity.
 type Connection = (u8, [u8; ID_BYTES]);
 
-/// Ends all connections of a namespace with that port at one of their ends, without a word to the
-/// other if nothing gets out; how many sockets these were. `None` where the kernel cannot
+/// Ends all connections of a namespace, without a word to the other end if nothing gets out; how
+/// many sockets these were. `None` where the kernel cannot
 /// (`CONFIG_INET_DIAG_DESTROY`).
 ///
 /// # Errors
 /// A breakdown if the kernel does not tell of its sockets.
-pub fn end_connections(netns: &Netns, port: u16) -> Result<Option<usize>> {
+pub fn end_connections(netns: &Netns) -> Result<Option<usize>> {
     let tried = || format!("end connections in {}", netns.name());
-    let ended = netns.run(|| end_here(port))?;
+    let ended = netns.run(end_here)?;
     match ended {
         Err(Errno::EOPNOTSUPP | Errno::ENOENT | Errno::EPROTONOSUPPORT) => Ok(None),
         ended => ended.map(Some).map_err(std::io::Error::from).tried(tried),
     }
 }
 
-fn end_here(port: u16) -> nix::Result<usize> {
+fn end_here() -> nix::Result<usize> {
     let kernel = socket(
         AddressFamily::Netlink,
         SockType::Raw,
         SockFlag::SOCK_CLOEXEC,
         SockProtocol::NetlinkSockDiag,
     )?;
-    let mut ended = 0;
-    for (family, at) in FAMILIES
-        .iter()
-        .flat_map(|family| PORTS_AT.map(|at| (*family, at)))
-    {
-        for connection in connections(&kernel, family, (at, port))? {
+    let (mut ended, mut spared) = (0, None);
+    for family in FAMILIES {
+        for connection in connections(&kernel, family)? {
             match destroy(&kernel, connection) {
                 Ok(()) => ended += 1,
                 // It has ended by itself.
                 Err(Errno::ENOENT) => {}
+                // One that only waits for its end cannot be ended, others can.
+                Err(Errno::EOPNOTSUPP) => spared = Some(Errno::EOPNOTSUPP),
                 Err(error) => return Err(error),
             }
         }
     }
-    Ok(ended)
+    match spared.filter(|_| ended == 0) {
+        Some(error) => Err(error),
+        None => Ok(ended),
+    }
 }
 
-/// All with that port at that end: the kernel looks for what is not zero in a request.
-fn connections(
-    kernel: &OwnedFd,
-    family: u8,
-    (at, port): (usize, u16),
-) -> nix::Result<Vec<Connection>> {
-    let mut id = [0; ID_BYTES];
-    id[at..at + 2].copy_from_slice(&port.to_be_bytes());
-    ask(kernel, (BY_FAMILY, REQUEST | DUMP), (family, id))?;
+/// All of a family: the kernel looks for what is not zero in a request.
+fn connections(kernel: &OwnedFd, family: u8) -> nix::Result<Vec<Connection>> {
+    ask(kernel, (BY_FAMILY, REQUEST | DUMP), (family, [0; ID_BYTES]))?;
     let mut found = Vec::new();
     loop {
         for message in answer(kernel)? {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::link::change::{self, Change, LinkChange};
 use super::link::seen::{self, CutEchoes, LinkSeen, Way};
 use super::link::{
-    Keep, Kept, LinkNode, PairSetting, Probe, Switch, SwitchCounters, median, pair_settings,
+    Keep, Kept, LinkNode, PairSetting, Probe, Switch, SwitchCounters, SwitchOptions, median,
+    pair_settings,
 };
 use super::netns::Place;
 use crate::error::{Result, breakdown};
@@ -48,13 +49,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes all places, starts the switch and measures its floor. Returns the places of each
-    /// lab's nodes too.
+    /// Makes all places, starts the switch and measures its floor; losses and jitter are drawn by
+    /// `seed`. Returns the places of each lab's nodes too.
     pub fn build(
         labs: &[Wanted],
         client_sites: &[String],
         front_sites: &[String],
-        terms: LinkTerms,
+        (terms, seed): (LinkTerms, u64),
     ) -> Result<(Network, Vec<Vec<Place>>)> {
         let mut links = Vec::new();
         let mut places = Vec::new();
@@ -72,7 +73,11 @@ impl Network {
             .chain(&fronts)
             .map(whereabouts)
             .collect();
-        let switch = Switch::start(links)?;
+        let options = SwitchOptions {
+            seed,
+            ..SwitchOptions::default()
+        };
+        let switch = Switch::start_with(&options, links)?;
         let by_site = |places: Vec<Place>| {
             let named = places.into_iter().map(|place| (place.site.clone(), place));
             named.collect()

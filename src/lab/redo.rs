@@ -3,7 +3,8 @@
 //! From 8.0.30 on, MySQL keeps it in many files, and reserves those that it will need without
 //! writing them (`#ib_redo…_tmp`). The first write to a block of such a file changes what ext4
 //! knows of it: the commit that makes it waits for the file system's journal, too. A server that
-//! has been in use has been through all of its files. One in a lab is new. See docs/method.md.
+//! has been in use has been through all of its files. One in a lab is new. See
+//! docs/method/modes.md.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};

@@ -368,8 +368,11 @@ impl Pool {
     }
 
     fn begin_together(&mut self) {
-        self.shared.is_holding = false;
         let now = Instant::now();
+        let was_holding = std::mem::take(&mut self.shared.is_holding);
+        if was_holding && !self.shared.has_others {
+            self.shared.tally.begin_seconds(now);
+        }
         if let Some(arrivals) = &mut self.shared.arrivals {
             arrivals.begin(now);
         }
@@ -455,6 +458,7 @@ fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<S
         arrivals: job.rate_per_s.map(arrivals).transpose()?,
         pace: Pace::of(job),
         is_holding,
+        has_others: job.drivers > 1,
         is_stopping: false,
         buffer: vec![0; BUFFER_BYTES],
     })

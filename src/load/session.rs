@@ -33,6 +33,9 @@ pub struct Shared {
     pub pace: Option<Pace>,
     /// Sessions that are ready wait for the others.
     pub is_holding: bool,
+    /// Other drivers load the same servers: seconds of all are added by their numbers, which all
+    /// count from when they were told to start.
+    pub has_others: bool,
     /// No new transactions.
     pub is_stopping: bool,
     /// Where sockets are read into.

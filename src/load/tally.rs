@@ -124,6 +124,14 @@ impl Tally {
         self.counts.connected_s = (now - self.started).as_secs_f64();
     }
 
+    /// The load begins at `now`, for sessions that waited for each other: seconds count from here.
+    pub fn begin_seconds(&mut self, now: Instant) {
+        self.counts.timeline.clear();
+        self.second = Second::default();
+        self.second_end = now + Duration::from_secs(1);
+        self.second_latency_us.reset();
+    }
+
     /// From the start until all sessions were connected.
     pub fn connected_s(&self) -> f64 {
         self.counts.connected_s
@@ -275,6 +283,22 @@ mod tests {
         assert!(second.errors.is_empty() && second.timeline.is_empty());
         assert_eq!(histogram::decode(&second.latency_us).unwrap().len(), 1);
         assert_eq!(second.connected_s, 0.05);
+    }
+
+    #[test]
+    fn seconds_count_from_when_all_begin() {
+        let start = Instant::now();
+        let mut tally = Tally::new(start, &[], false);
+        // Connecting takes 3.5 s.
+        tally.error(at(start, 2_200), LOST_CONNECTION, "", String::new);
+        tally.begin_seconds(at(start, 3_500));
+        tally.transaction(at(start, 4_400), both(at(start, 4_399)), 1);
+        let told = tally.snapshot(at(start, 4_600)).timeline;
+        let told: Vec<_> = told
+            .iter()
+            .map(|s| (s.second, s.commits, s.errors))
+            .collect();
+        assert_eq!(told, [(0, 1, 0)]);
     }
 
     #[test]

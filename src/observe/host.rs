@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 use nix::unistd::{SysconfVar, sysconf};
 
@@ -77,6 +78,28 @@ impl HostCpu {
     }
 }
 
+/// The share of all CPU time, 0 to 1, that is stolen while all CPUs are kept busy for `span`. From
+/// a machine that asks for nothing nothing is stolen, so that only asking tells.
+pub fn stolen_when_busy(span: Duration) -> f64 {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let before = HostCpu::now();
+    let end = Instant::now() + span;
+    let keep_busy = || {
+        while Instant::now() < end {
+            hint::spin_loop();
+        }
+    };
+    thread::scope(|scope| {
+        // This thread is one of them.
+        for _ in 1..cpus {
+            scope.spawn(keep_busy);
+        }
+        keep_busy();
+    });
+    let (_, stolen) = HostCpu::now().shares_since(&before);
+    stolen
+}
+
 /// Facts for the record. `folder` is where data directories live.
 pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -126,6 +149,9 @@ pub fn fsync_us_p50(folder: &Path) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+
     use super::*;
 
     #[test]
@@ -135,6 +161,16 @@ mod tests {
         let (busy, stolen) = after.shares_since(&before);
         assert!((busy - 0.5).abs() < 1e-9, "{busy}");
         assert!((stolen - 0.1).abs() < 1e-9, "{stolen}");
+    }
+
+    /// However little a busy machine grants, it is more than a thread that sleeps would use.
+    #[test]
+    fn to_ask_what_is_stolen_keeps_its_cpu_busy() {
+        let used = || getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time();
+        let before = used();
+        let stolen = stolen_when_busy(Duration::from_millis(200));
+        assert!((0.0..=1.0).contains(&stolen), "{stolen}");
+        assert!((used() - before).num_milliseconds() >= 5);
     }
 
     #[test]

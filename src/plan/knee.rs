@@ -2,7 +2,8 @@
 //!
 //! Rates come from one grid, so that two modes, and two records, are offered the same ones, and
 //! two neighbours of it are as near as a knee is told. Here is which rate is next, given what came
-//! of those before; nothing is measured. docs/method.md says what a knee is worth.
+//! of those before; nothing is measured. docs/method/throughput-and-latency.md says what a knee is
+//! worth.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -349,6 +349,12 @@ pub struct LinkTraffic {
     /// arrived, and in a record of before it was kept.
     #[serde(default)]
     pub delay_us: Option<f64>,
+    /// Packets that were lost by chance, as the study asks, and in front of a full queue; 0 in a
+    /// record of before they were kept.
+    #[serde(default)]
+    pub lost_packets: u64,
+    #[serde(default)]
+    pub queue_full_packets: u64,
 }
 
 /// What the time is called that a semi-synchronous source waited for its replicas.

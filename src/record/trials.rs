@@ -47,6 +47,10 @@ pub struct Trial {
     pub alone_us: Option<u64>,
     /// Whether that was asked, and answered.
     pub alone_known: bool,
+    /// Where it was not answered at last: the last moment at which it was, and said that it had
+    /// not. `None` if it never was, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company_us: Option<u64>,
     /// The server's own words, where it ended by itself for what it found in its data.
     pub refused: Option<String>,
     /// Until when clients were at work; µs of the history's clock. `None` in older records.
@@ -76,6 +80,10 @@ pub struct Done {
     /// Of a power cut: writes to 4 KiB blocks that were lost.
     #[serde(default)]
     pub dropped_writes: u64,
+    /// Of a power cut: the moment at which links went dark and disks stopped; absent in a record of
+    /// before it was kept.
+    #[serde(default)]
+    pub in_force_us: Option<u64>,
 }
 
 /// What a candidate had when one was promoted.

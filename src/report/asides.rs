@@ -13,6 +13,7 @@ const FALLS_BEHIND: f64 = 0.95;
 pub fn of(cell: &CellSummary) -> impl Iterator<Item = String> {
     let told = [
         with_void(cell),
+        dropped(cell),
         p99(cell),
         handshakes(cell),
         counted(cell),
@@ -45,6 +46,25 @@ fn with_void(cell: &CellSummary) -> Option<String> {
     let told: Vec<String> = told.collect();
     let void = count(with.void.len() as u64, "disturbed measurement");
     (!told.is_empty()).then(|| format!("{}, with {void}: {}", cell.label, told.join(", ")))
+}
+
+/// What links did not carry is sent again later, which commits wait for: `ours, of 10200
+/// packets its links lost 12 by chance and 3 for a full queue`
+fn dropped(cell: &CellSummary) -> Option<String> {
+    let dropped = cell.dropped_by_links?;
+    let causes = [
+        (dropped.lost, "by chance"),
+        (dropped.queue_full, "for a full queue"),
+    ];
+    let causes = causes.iter().filter(|(packets, _)| *packets > 0);
+    let causes: Vec<String> = causes
+        .map(|(packets, why)| format!("{packets} {why}"))
+        .collect();
+    let (label, all) = (&cell.label, dropped.packets);
+    Some(format!(
+        "{label}, of {all} packets its links lost {}",
+        causes.join(" and ")
+    ))
 }
 
 /// At an offered rate, where latency is a queue's: `ours, p99 15.2 ms (14.0–16.9 ms)`
@@ -179,4 +199,31 @@ fn counters(cell: &CellSummary) -> Option<String> {
         .collect();
     (!said.is_empty())
         .then(|| format!("{}, its servers' counters: {}", cell.label, said.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summary::DroppedByLinks;
+
+    #[test]
+    fn what_links_did_not_carry_is_told_by_its_cause() {
+        let told = |lost, queue_full| {
+            let cell = CellSummary {
+                label: "ours".to_owned(),
+                dropped_by_links: Some(DroppedByLinks {
+                    lost,
+                    queue_full,
+                    packets: 10_200,
+                }),
+                ..CellSummary::default()
+            };
+            dropped(&cell)
+        };
+        let both = "ours, of 10200 packets its links lost 12 by chance and 3 for a full queue";
+        assert_eq!(told(12, 3).as_deref(), Some(both));
+        let one = "ours, of 10200 packets its links lost 3 for a full queue";
+        assert_eq!(told(0, 3).as_deref(), Some(one));
+        assert_eq!(dropped(&CellSummary::default()), None);
+    }
 }

@@ -8,7 +8,7 @@ use crate::analysis::Summary;
 use crate::analysis::effects::{Effect, Effects, Factor};
 
 /// Of pairs without an interaction this share is named all the same: an interval leaves the true
-/// value out so often (docs/method.md, "Intervals").
+/// value out so often (docs/method/intervals.md).
 const BY_CHANCE: f64 = 0.04;
 
 /// Two tables for each design and point that has a whole round.

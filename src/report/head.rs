@@ -85,7 +85,7 @@ fn went_on(summary: &Summary, resumed: &Resumed) -> String {
 fn made_again(summary: &Summary) -> String {
     let times = u64::from(summary.measurements_made_again);
     let measurements = count(times, "disturbed measurement");
-    format!("{measurements} (links late, or CPU time stolen) made again at once")
+    format!("{measurements} (links late, or CPU time stolen) made again")
 }
 
 fn fact(name: &str, said: String) -> (String, String) {

@@ -9,7 +9,7 @@ use super::events::{CampaignStep, Events};
 use super::order::Order;
 use super::rig::Rig;
 use super::slowed::Slowed;
-use super::target::Target;
+use super::target::{Edge, Target};
 use super::window::{Accounts, NodeStatus, Reading, read_status};
 use super::{activity, disks, header};
 use crate::error::Result;
@@ -244,7 +244,7 @@ impl Target for Labs<'_> {
         self.rig.drivers[self.drivers.start].iterate()
     }
 
-    fn status(&mut self, cell: &Cell) -> Result<NodeStatus> {
+    fn status(&mut self, cell: &Cell, _edge: Edge) -> Result<NodeStatus> {
         read_status(self.rig.lab(cell.mode))
     }
 

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Events};
 use super::settled::{self, Settling};
-use super::target::Target;
+use super::target::{Edge, Target};
 use super::window::Reading;
 use crate::error::Result;
 use crate::load::{Snapshot, in_a_row};
@@ -14,7 +14,7 @@ use crate::study::{Apply, Study, Workload};
 const LATE_SHARE_MAX: f64 = 0.05;
 
 /// It is made again if more than this share of the host's CPU time was stolen.
-const STOLEN_SHARE_MAX: f64 = 0.10;
+pub(super) const STOLEN_SHARE_MAX: f64 = 0.10;
 
 /// Measures one cell, whose rate is known by now; its mode is in force already.
 pub fn measure<T: Target>(
@@ -133,7 +133,7 @@ impl<T: Target> Measuring<'_, T> {
         if cell.rate_per_s.is_some() {
             self.settle()?;
         }
-        let status = self.target.next()?.status(cell)?;
+        let status = self.target.next()?.status(cell, Edge::Begin)?;
         let warm = self.target.next()?.mark()?;
         self.keep_seconds(warm.timeline);
         let accounts = self.target.next()?.accounts(cell)?;
@@ -200,12 +200,13 @@ impl<T: Target> Measuring<'_, T> {
         let mut from = self.reading_before()?;
         let mut parts = Vec::new();
         for _ in 0..iterations {
-            let idle = self.reading_before()?;
+            // The other way round than a load: what reading costs is left out as well.
+            let idle = self.reading_after()?;
             self.target.next()?.reload(cell, round)?;
             if waits {
                 self.wait_level()?;
             }
-            from.leave_out(&idle, &self.reading_after()?);
+            from.leave_out(&idle, &self.reading_before()?);
             parts.push(self.target.next()?.iterate()?);
         }
         let to = self.reading_after()?;
@@ -217,7 +218,7 @@ impl<T: Target> Measuring<'_, T> {
 
     /// Reading the servers' counters costs them something: here it comes before what is accounted.
     fn reading_before(&mut self) -> Result<Reading> {
-        let status = self.target.next()?.status(self.cell)?;
+        let status = self.target.next()?.status(self.cell, Edge::Begin)?;
         let accounts = self.target.next()?.accounts(self.cell)?;
         Ok(Reading { status, accounts })
     }
@@ -225,7 +226,7 @@ impl<T: Target> Measuring<'_, T> {
     /// Here after it.
     fn reading_after(&mut self) -> Result<Reading> {
         let accounts = self.target.next()?.accounts(self.cell)?;
-        let status = self.target.next()?.status(self.cell)?;
+        let status = self.target.next()?.status(self.cell, Edge::End)?;
         Ok(Reading { status, accounts })
     }
 

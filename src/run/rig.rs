@@ -76,7 +76,8 @@ impl Rig {
             .map(|spec| (spec.name.clone(), spec.sites.clone()))
             .collect();
         let fronts_at = fronts::sites(study);
-        let (network, places) = Network::build(&wanted, &study.sites, &fronts_at, study.network)?;
+        let terms = (study.network, study.seed);
+        let (network, places) = Network::build(&wanted, &study.sites, &fronts_at, terms)?;
         let mut formed = Vec::new();
         let started = specs.into_iter().zip(places).zip(programs);
         for (((spec, places), program), plan) in started.zip(&plans) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::events::{CampaignStep, Event, Events, Step};
 use super::keeper::Keeper;
-use super::measure::measure;
+use super::measure::{STOLEN_SHARE_MAX, measure};
 use super::order::Order;
 use super::target::Target;
 use crate::error::{Mistake, Result};
@@ -18,6 +18,14 @@ use crate::record::trials::Campaign;
 pub(super) const AGAIN_MAX: u32 = 2;
 /// and a run makes this share of its measurements again at most, so that its length is bounded.
 pub(super) const AGAIN_SHARE: f64 = 0.25;
+
+/// A host that steals CPU time does so for some seconds: before a measurement is made again, it is
+/// asked at most so often whether it still does,
+pub(super) const CALM_LOOKS_MAX: u32 = 20;
+/// so long after one another,
+const CALM_LOOK: Duration = Duration::from_secs(1);
+/// and in a whole run at most so often.
+pub(super) const CALM_LOOKS_OF_RUN_MAX: u32 = 180;
 
 /// Runs a study at a target, which is closed however that ends. Every finished cell is in the
 /// record, whatever happens later.
@@ -70,6 +78,7 @@ fn run_to_the_end<T: Target>(
         foreseen: turns.get(..outcomes.len()).unwrap_or(&turns).to_vec(),
         outcomes,
         made_again: 0,
+        calm_looks: 0,
         entered: None,
     };
     run.foresee(turns, schedule.cells());
@@ -136,6 +145,8 @@ struct StudyRun<'a, T> {
     foreseen: Vec<Turn>,
     /// How many disturbed measurements were made again.
     made_again: usize,
+    /// How often the host was seen to steal CPU time before one was.
+    calm_looks: u32,
     /// The round, and the mode in force.
     entered: Option<(u32, usize)>,
 }
@@ -231,7 +242,21 @@ impl<T: Target> StudyRun<'_, T> {
             voided.push(measurement);
             let (round, cell) = (turn.round, turn.cell);
             self.events.tell(Event::MadeAgain { round, cell });
+            self.await_calm()?;
         }
+    }
+
+    /// Waits until the host steals no more than a measurement may lose, or has been asked often.
+    fn await_calm(&mut self) -> Result<()> {
+        let left = CALM_LOOKS_OF_RUN_MAX - self.calm_looks;
+        for _ in 0..CALM_LOOKS_MAX.min(left) {
+            if self.target.next()?.stolen_now() <= STOLEN_SHARE_MAX {
+                break;
+            }
+            self.calm_looks += 1;
+            self.target.wait(CALM_LOOK)?;
+        }
+        Ok(())
     }
 
     /// After the last round: the faults that the study asks for. Each trial is kept as it ends.

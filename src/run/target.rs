@@ -12,9 +12,21 @@ use crate::error::{Error, Result, breakdown};
 use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
+use crate::observe::host;
 use crate::plan::Cell;
 use crate::record::trials::Campaign;
 use crate::record::{AppliedAlone, Header, Lag, Measurement};
+
+/// For how long all CPUs are kept busy to see what is stolen of them: with two, 40 ticks.
+const ASK_FOR_CPUS: Duration = Duration::from_millis(200);
+
+/// At which end of a window servers are read: the writer last as it begins and first as it ends, so
+/// that its counters change in the window and hardly beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    Begin,
+    End,
+}
 
 /// The steps of a run, in about the order in which they are taken. What a target has no use for it
 /// leaves as it is here. Each error is a breakdown, or a mistake that only servers know of.
@@ -101,7 +113,8 @@ pub trait Target {
     /// Runs one iteration of such a workload on the table just loaded.
     fn iterate(&mut self) -> Result<Iterations>;
 
-    fn status(&mut self, cell: &Cell) -> Result<NodeStatus>;
+    /// Counters of all servers. Reading takes time, over a network a round trip each.
+    fn status(&mut self, cell: &Cell, edge: Edge) -> Result<NodeStatus>;
 
     fn accounts(&mut self, cell: &Cell) -> Result<Accounts>;
 
@@ -150,6 +163,11 @@ pub trait Target {
         Self: Sized,
     {
         Ok(())
+    }
+
+    /// The share of CPU time, 0 to 1, that the host below takes away at present.
+    fn stolen_now(&mut self) -> f64 {
+        host::stolen_when_busy(ASK_FOR_CPUS)
     }
 
     /// Lets that time pass; a request to stop is heard meanwhile.

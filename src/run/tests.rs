@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::events::{Event, Step};
 use super::order::Order;
-use super::study_run::{AGAIN_MAX, run_study};
+use super::study_run::{AGAIN_MAX, CALM_LOOKS_MAX, CALM_LOOKS_OF_RUN_MAX, run_study};
 use super::whole::{Whole, trials};
 use crate::error::{Error, Result};
 use crate::plan::{Cell, Outcome, Schedule, StudyPart, Turn, parts, plan};

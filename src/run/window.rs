@@ -266,13 +266,16 @@ fn traffic(lab: &Lab, switch: &SwitchCounters) -> Vec<LinkTraffic> {
     let row = |pair: &PairCounters| {
         let (from, to) = (short(&pair.from)?, short(&pair.to)?);
         let is_client = is_client(&from) || is_client(&to);
-        (pair.packets > 0).then_some(LinkTraffic {
+        let has_seen_any = pair.packets + pair.dropped_by_loss + pair.dropped_by_queue > 0;
+        has_seen_any.then_some(LinkTraffic {
             from,
             to,
             packets: pair.packets,
             bytes: pair.bytes,
             is_client,
             delay_us: pair.delay_us_mean(),
+            lost_packets: pair.dropped_by_loss,
+            queue_full_packets: pair.dropped_by_queue,
         })
     };
     switch.pairs.iter().filter_map(row).collect()

@@ -297,6 +297,21 @@ pub struct ModeSpec {
     pub endpoint: Option<EndpointSpec>,
 }
 
+impl ModeSpec {
+    /// How near it is to being measured on the same terms as `own`, to be what that is held
+    /// against: its variables, then its memory, then its front. One that goes through a front
+    /// stands for its own front only: what the front itself costs is told against the direct way.
+    pub fn likeness(&self, own: &ModeSpec) -> (bool, bool, bool) {
+        let is_own = self.mode == own.mode && own.front.is_some();
+        let front = if is_own { None } else { own.front };
+        (
+            self.variables == own.variables,
+            self.memory_bytes == own.memory_bytes,
+            self.front == front,
+        )
+    }
+}
+
 /// How a mode differs from the one that it is a variant of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Varied {

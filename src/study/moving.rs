@@ -1,5 +1,5 @@
 //! The study that finds what limits another: each of its points, and the same point once more for
-//! each thing that can be moved there. docs/method.md, "Limits", says what is made of it.
+//! each thing that can be moved there. docs/method/limits.md says what is made of it.
 
 mod here;
 

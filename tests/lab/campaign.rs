@@ -179,6 +179,66 @@ fn lab_campaign_semisync_source_dies_and_loses_nothing() {
     });
 }
 
+/// The first replica hears nothing for half a second before; what the other has received meanwhile,
+/// and acknowledged for, is given to it.
+#[test]
+fn lab_campaign_semisync_heir_is_given_what_the_other_has() {
+    on_ground("campaign: semisync, the heir is given the rest", |ground| {
+        for server in ["mysql", "mariadb"] {
+            let mode = lines((server, "semisync")) + "timeout = \"1h\"\n";
+            let until_served = "afterwards = \"15s\"\nserved_for = \"1s\"\n";
+            let campaign = broken_in(ground, &mode, ("promote-given-others", until_served), 1);
+            let trial = whole(&campaign);
+            assert_eq!(nodes(&trial.serving), [1], "{server}");
+            assert!(acknowledged_meanwhile(trial, 0, 1) > 10, "{server}");
+            assert_eq!(lost(trial), 0, "{server}");
+        }
+    });
+}
+
+/// Acknowledged by the first writer from the end of one step to the beginning of another.
+fn acknowledged_meanwhile(trial: &Trial, from: usize, to: usize) -> usize {
+    let (from_us, to_us) = (trial.steps[from].ended_us, trial.steps[to].begun_us);
+    let is_between = |it: &&Transfer| {
+        let is_told = it.answer == Answer::Acknowledged && it.node == 0;
+        is_told && it.begun_us > from_us && it.ended_us < to_us
+    };
+    trial.history.transfers.iter().filter(is_between).count()
+}
+
+/// MySQL 5.6 says that it has executed what cannot be read yet: its replicas are read when that can.
+#[test]
+fn lab_campaign_level_replicas_of_5_6_have_what_they_say() {
+    on_ground("campaign: replicas of MySQL 5.6", |ground| {
+        let campaign = broken(ground, ("mysql-5.6", "async"), "link-slow", 5);
+        let mut level = 0;
+        for trial in &campaign.trials {
+            sound(&campaign, trial);
+            let there = &acknowledged(trial) & &tokens(&trial.serving[0]);
+            for held in trial.others.iter().filter(|held| held.is_level) {
+                let lacks = (&there - &tokens(held)).len();
+                assert_eq!(lacks, 0, "node {}", held.node);
+                level += 1;
+            }
+        }
+        assert!(level > 0, "no replica came level");
+    });
+}
+
+/// Who was put out before lacks what the others acknowledged after that.
+#[test]
+fn lab_campaign_group_begun_anew_with_the_wrong_member_loses_what_it_lacked() {
+    on_ground("campaign: group, the wrong member begins anew", |ground| {
+        let of = ("mysql", "group");
+        let campaign = broken(ground, of, "bootstrap-wrong-member", 1);
+        let trial = whole(&campaign);
+        assert_eq!(nodes(&trial.serving), [2]);
+        let meanwhile = acknowledged_meanwhile(trial, 1, 2);
+        let lost = lost(trial);
+        assert!(meanwhile > 10 && lost >= meanwhile, "{lost} of {meanwhile}");
+    });
+}
+
 /// The server that takes the writes is killed; the others go on by themselves.
 fn members_go_on(ground: &Ground, mode: &str, more: &str) -> Trial {
     // The catalogue ends it once clients have been served: this is for a slow machine only.

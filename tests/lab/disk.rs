@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use acklab::error::{Error, Result};
-use acklab::lab::disk::{Volume, VolumeSpec};
+use acklab::lab::disk::{Halted, Volume, VolumeSpec};
 use acklab::lab::netns::Netns;
 use acklab::lab::netns::Place;
 use acklab::study::disk::{Delay, Disk, ImagePlace, PowerCut};
@@ -256,8 +256,8 @@ fn write_until_it_fails(file: &File) -> (Instant, Instant) {
     }
 }
 
-/// No disk takes a write that began after another had failed, but for as late as it says that it
-/// stopped itself.
+/// No disk takes a write that began after the power was gone; whoever asks waits, and hears when it
+/// is told. Meanwhile something else was done.
 #[test]
 fn lab_disk_power_goes_from_all_disks_as_they_say() {
     on_mounts_of_our_own(|folder| {
@@ -270,20 +270,31 @@ fn lab_disk_power_goes_from_all_disks_as_they_say() {
             .each_ref()
             .map(|volume| direct(&volume.mount_point().join("file")));
         files.iter().for_each(|file| write_block(file, 1));
-        let mut late_us = Vec::new();
+        let mut halted = Halted::default();
+        let mut done = None;
         let seen = thread::scope(|scope| {
             let writers = files
                 .each_ref()
                 .map(|file| scope.spawn(|| write_until_it_fails(file)));
-            late_us = Volume::freeze_all(&volumes.each_ref()).unwrap();
-            writers.map(|writer| writer.join().expect("a writer"))
+            let told = Volume::halt_all(&volumes.each_ref(), || {
+                done = Some(Instant::now());
+                Ok(())
+            });
+            halted = told.unwrap();
+            let gone = Instant::now();
+            thread::sleep(WATCH);
+            assert!(writers.iter().all(|writer| !writer.is_finished()));
+            volumes.iter().for_each(|volume| volume.freeze().unwrap());
+            writers.map(|writer| (gone, writer.join().expect("a writer")))
         });
-        assert_eq!(late_us.len(), volumes.len());
-        for (late_us, (last_begun, _)) in late_us.iter().zip(seen) {
-            for (_, first_failed) in seen {
-                let latest = first_failed + Duration::from_micros(late_us + 1);
-                assert!(last_begun <= latest, "{:?} too late", last_begun - latest);
-            }
+        assert_eq!((halted.late_us.len(), halted.after_us.len()), (3, 3));
+        let done = done.expect("something was done");
+        for (gone, (last_begun, first_failed)) in seen {
+            assert!(
+                last_begun <= gone && done <= gone,
+                "{last_begun:?} {done:?} {gone:?}"
+            );
+            assert!(first_failed >= gone, "it was told before");
         }
         drop(files);
         volumes.iter().for_each(|volume| {

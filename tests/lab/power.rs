@@ -180,7 +180,8 @@ step = [
 #[test]
 fn lab_power_connections_of_a_dead_machine_are_ended() {
     on_ground("connections are ended", |_| {
-        let netns = Netns::create("dead.a").expect("a network namespace");
+        let [netns, other] =
+            ["dead.a", "dead.b"].map(|name| Netns::create(name).expect("a namespace"));
         let connect = || {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
             let address = listener.local_addr().expect("an address");
@@ -188,15 +189,14 @@ fn lab_power_connections_of_a_dead_machine_are_ended() {
             let (server, _) = listener.accept().expect("its other end");
             (listener, client, server)
         };
-        let all = netns.run(|| [connect(), connect()]).expect("connections");
-        let [(listener, _client, mut server), (_, _other, mut spared)] = all;
-        let port = listener.local_addr().expect("an address").port();
-        let ended = end_connections(&netns, port).expect("what the kernel says");
+        let (_listener, _client, mut server) = netns.run(connect).expect("a connection");
+        let (_, _other, mut spared) = other.run(connect).expect("another's");
+        let ended = end_connections(&netns).expect("what the kernel says");
         // Both ends are here, and the second may have heard from the first.
         assert!(matches!(ended, Some(1 | 2)), "{ended:?}");
         assert!(server.write_all(b"done").is_err());
         spared.write_all(b"done").expect("it is another's");
-        assert_eq!(end_connections(&netns, port).expect("the same"), Some(0));
+        assert_eq!(end_connections(&netns).expect("the same"), Some(0));
     });
 }
 

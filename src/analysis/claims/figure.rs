@@ -6,8 +6,9 @@ use super::select::Points;
 use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::contention::HOST_BOUND_CONTENTION;
 use crate::analysis::effects::{Effect, Effects};
-use crate::analysis::interval::{Noise, Risk, estimate};
+use crate::analysis::interval::{Noise, Risk, at_risk, estimate};
 use crate::analysis::ladder::{Ladder, ladders};
+use crate::analysis::rounds::over_rounds;
 pub use crate::analysis::summary::claims::Figure;
 use crate::analysis::summary::{CellSummary, Estimate, LagSummary, Value};
 use crate::analysis::timeline::Dips;
@@ -56,16 +57,18 @@ fn is_slowed(of: &Quantity) -> bool {
 /// One cell's figure over another's, round by round, with the house's interval over the rounds that
 /// both have: what slows down both in a round cancels. Where they share fewer than two rounds, the
 /// medians' ratio with the range that both intervals together allow: wider than either, so slow to
-/// decide. `None` without intervals.
+/// decide. `None` without intervals, and where a round of either lacks the figure.
 pub fn ratio(
     (of, above): (&CellSummary, &Quantity),
     (over, below): (&CellSummary, &Quantity),
     points: Points,
 ) -> Option<Value> {
     let (rounds, rounds_below) = (by_round(of, above)?, by_round(over, below)?);
+    let are_whole = has_all_rounds(of, rounds) && has_all_rounds(over, rounds_below);
     let ratio = |(round, value): (&u32, &f64)| Some(value / rounds_below.get(round)?);
     let paired: Vec<f64> = rounds.iter().filter_map(ratio).collect();
-    let paired = whole(paired, points.risk).filter(|all| all.low.is_some());
+    let paired = estimate(&paired, Noise::Multiplies, points.risk).map(Value::from);
+    let paired = paired.filter(|all| all.low.is_some() && are_whole);
     paired.or_else(|| {
         let alone = |cell, figure| value(cell, figure, points);
         let (above, below) = (alone(of, above)?, alone(over, below)?);
@@ -74,8 +77,14 @@ pub fn ratio(
     })
 }
 
-fn whole(values: Vec<f64>, risk: Risk) -> Option<Value> {
-    estimate(&values, Noise::Multiplies, risk).map(Value::from)
+/// Without a range where a round lacks the figure.
+fn of_cell(cell: &CellSummary, by_round: &BTreeMap<u32, f64>, risk: Risk) -> Option<Value> {
+    over_rounds(by_round, cell.rounds, Noise::Multiplies, risk).map(Value::from)
+}
+
+/// Whether each round with a sound measurement tells the figure.
+fn has_all_rounds(cell: &CellSummary, of: &BTreeMap<u32, f64>) -> bool {
+    of.len() >= cell.rounds as usize
 }
 
 /// `None` of figures that have no value in each round.
@@ -99,9 +108,7 @@ fn by_round<'c>(cell: &'c CellSummary, of: &Quantity) -> Option<&'c BTreeMap<u32
 pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value> {
     let is_stricter = points.risk != points.material.risk;
     let of_rounds = |own: Option<Estimate>| match by_round(cell, of) {
-        Some(rounds) if is_stricter && !rounds.is_empty() => {
-            whole(rounds.values().copied().collect(), points.risk)
-        }
+        Some(rounds) if is_stricter && !rounds.is_empty() => of_cell(cell, rounds, points.risk),
         _ => own.map(Value::from),
     };
     let exact = |count: f64| ranged(count, count, count);
@@ -113,8 +120,7 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         Quantity::RunTime => of_rounds(cell.run_s)?,
         Quantity::UsdPerMillion => of_rounds(cell.usd_per_million_queries)?,
         Quantity::P50 | Quantity::P95 => {
-            let all = by_round(cell, of)?.values().copied();
-            scaled(whole(all.collect(), points.risk)?, 1e-3)
+            scaled(of_cell(cell, by_round(cell, of)?, points.risk)?, 1e-3)
         }
         Quantity::Unevenness => scaled(of_rounds(cell.unevenness)?, 100.0),
         Quantity::CommittedOverApplied => {
@@ -134,8 +140,11 @@ pub fn value(cell: &CellSummary, of: &Quantity, points: Points) -> Option<Value>
         }
         Quantity::BusyAfterLoad => scaled(busy_after_load(cell)?, 100.0),
         Quantity::DipGap => usual_gap(cell.dips.as_ref()?)?,
-        Quantity::ErrorsPer1000(number) => errors_per_1000(cell, *number)?,
-        Quantity::GainsTogether => gains_together(cell, points.material.effects)?,
+        Quantity::ErrorsPer1000(number) => errors_per_1000(cell, *number, points.risk)?,
+        Quantity::GainsTogether => {
+            let risks = (points.material.risk, points.risk);
+            gains_together(cell, points.material.effects, risks)?
+        }
         Quantity::Dips => exact(cell.dips.as_ref()?.count.into()),
         Quantity::DipsPerMinute => exact(most_per_minute(cell.dips.as_ref()?)),
         Quantity::BoundedUpTo => exact(ladder()?.bounded_up_to_per_s?.into()),
@@ -242,19 +251,24 @@ fn most_per_minute(dips: &Dips) -> f64 {
 
 /// Errors of that number for 1000 commits of all rounds, with a range as if each error came alone:
 /// the root of a count scatters by a half, whatever the count. `None` without commits.
-fn errors_per_1000(cell: &CellSummary, number: u16) -> Option<Value> {
+fn errors_per_1000(cell: &CellSummary, number: u16, risk: Risk) -> Option<Value> {
     let windows = f64::from(cell.measurements.max(cell.rounds));
     let commits = cell.throughput_per_s?.median * cell.measure_s * windows;
     let errors = cell.errors.of(number) as f64;
-    let (low, high) = ((errors.sqrt() - 1.0).max(0.0), (errors + 1.0).sqrt() + 1.0);
+    let half = risk.normal() / 2.0;
+    let (low, high) = (
+        (errors.sqrt() - half).max(0.0),
+        (errors + 1.0).sqrt() + half,
+    );
     let all = ranged(errors, low * low, high * high);
     (commits > 0.0).then(|| scaled(all, 1e3 / commits))
 }
 
 /// What the two variables that gain most by a screening design of this row reach together, over the
 /// product of what each gains alone: only these, for of many pairs some would differ by chance.
-/// `None` where no two gain, or another effect hides in theirs.
-fn gains_together(cell: &CellSummary, all: &[Effects]) -> Option<Value> {
+/// `None` where no two gain, or another effect hides in theirs. Told at one risk, judged at
+/// another.
+fn gains_together(cell: &CellSummary, all: &[Effects], (from, to): (Risk, Risk)) -> Option<Value> {
     let is_of_row = |effects: &&Effects| {
         let is_same = |axis| effects.point.is_same_in(&cell.point, axis);
         effects.rounds > 0 && is_same(Axis::Row) && is_same(Axis::Workload)
@@ -274,7 +288,7 @@ fn gains_together(cell: &CellSummary, all: &[Effects]) -> Option<Value> {
         pair.aliases.is_empty() && two.iter().all(holds)
     };
     let pair = effects.interactions.iter().find(is_of_two)?;
-    pair.ratio.map(Value::from)
+    Some(at_risk(pair.ratio?, effects.rounds as usize, (from, to)).into())
 }
 
 /// The ladder that a cell is a rung of.
@@ -346,14 +360,15 @@ mod tests {
                 },
                 ..CellSummary::default()
             };
-            gains_together(&cell, &effects).map(|value| value.value)
+            gains_together(&cell, &effects, (Risk::ONE_LOOK, Risk::ONE_LOOK))
         };
         let mut pairs = effects[0].interactions.iter();
         let pair = pairs
             .find(|pair| pair.of == "be")
             .and_then(|pair| pair.ratio);
         let row = effects[0].point.row;
-        assert_eq!(of_row(row), Some(pair.expect("its ratio").median));
+        let told = of_row(row).map(|value| value.value);
+        assert_eq!(told, Some(pair.expect("its ratio").median));
         assert_eq!(of_row(row + 1), None);
     }
 }

@@ -187,7 +187,7 @@ impl Bound<'_> {
         let verdicts: Vec<Option<Verdict>> = cases.iter().map(|case| case.verdict).collect();
         let figures: Vec<Figure> = cases.iter().flat_map(|c| c.figures.clone()).collect();
         let there = verdicts.iter().flatten().count();
-        let verdict = match Verdict::across(self.part.across, &verdicts) {
+        let verdict = match Verdict::across(self.part.across, &self.needed(verdicts)) {
             // One that holds is enough of any, however many there are.
             Verdict::Confirmed if self.part.across == Across::Any => Verdict::Confirmed,
             _ if there < self.part.least => Verdict::Undecided,
@@ -202,6 +202,15 @@ impl Bound<'_> {
             figures,
             notes,
         }
+    }
+
+    /// All points; of cases of which so many are enough, those that are there if they are as many.
+    fn needed(&self, mut points: Vec<Option<Verdict>>) -> Vec<Option<Verdict>> {
+        let (least, there) = (self.part.least, points.iter().flatten().count());
+        if self.part.across == Across::Cases && least > 0 && there >= least {
+            points.retain(Option::is_some);
+        }
+        points
     }
 
     /// Why it depends, or is open.

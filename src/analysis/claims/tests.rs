@@ -10,7 +10,7 @@ use crate::analysis::applied::BEHIND_SHARE;
 use crate::analysis::example::{Example, articles as examples};
 use crate::analysis::interval::Risk;
 use crate::analysis::summarise;
-use crate::analysis::summary::{CellSummary, Estimate};
+use crate::analysis::summary::{ByRound, CellSummary, Estimate};
 use crate::analysis::timeline::Dips;
 use crate::analysis::worth::{Counts, ModeWorth};
 use crate::study::articles::{
@@ -80,7 +80,10 @@ proptest! {
         // It depends only on what was shown: that it holds at one, and fails at another.
         let has = |verdict| points.contains(&Some(verdict));
         prop_assert_eq!(of(Across::Cases, &points) == Depends, has(Confirmed) && has(Contradicted));
-        prop_assert!(of(Across::All, &points) != Confirmed || !points.contains(&None));
+        // The points that are easy to measure do not speak for the others.
+        for across in [Across::All, Across::Cases] {
+            prop_assert!(of(across, &points) != Confirmed || !points.contains(&None));
+        }
     }
 
     #[test]
@@ -361,4 +364,61 @@ fn every_name_in_an_article_is_of_something() {
     }
     let lags = words()["lags"].low.expect("a bound");
     assert!((lags - 1.0 / (1.0 - BEHIND_SHARE)).abs() < 1e-12);
+}
+
+#[test]
+fn a_round_that_lacks_a_figure_takes_its_range_away() {
+    let article = article(&article_keys()[0]).expect("an article");
+    let points = Points {
+        article: &article,
+        material: &material(&[], &[]),
+        risk: Risk::ONE_LOOK,
+    };
+    let cell = |p95_us: &[f64]| CellSummary {
+        rounds: 4,
+        by_round: ByRound {
+            p95_us: (1..).zip(p95_us.iter().copied()).collect(),
+            ..ByRound::default()
+        },
+        ..CellSummary::default()
+    };
+    let (p95, base) = (Quantity::P95, cell(&[1_000.0, 1_010.0, 990.0, 1_005.0]));
+    let of = |cell: &CellSummary| {
+        let over = figure::ratio((cell, &p95), (&base, &p95), points);
+        let alone = figure::value(cell, &p95, points).expect("a figure");
+        (over.is_some(), alone.low.is_some())
+    };
+    assert_eq!(
+        of(&cell(&[1_050.0, 1_070.0, 1_040.0, 1_060.0])),
+        (true, true)
+    );
+    // Two rounds were too slow to tell: by the good ones alone it would be 6 %.
+    assert_eq!(of(&cell(&[1_050.0, 1_070.0])), (false, false));
+}
+
+#[test]
+fn errors_are_told_less_narrowly_as_one_of_many_figures() {
+    let article = article(&article_keys()[0]).expect("an article");
+    let mut cell = CellSummary {
+        rounds: 4,
+        measurements: 4,
+        measure_s: 1.0,
+        throughput_per_s: Some(Estimate::without_interval(1_000.0)),
+        ..CellSummary::default()
+    };
+    cell.errors.add(1213, "40001", 15, String::new);
+    let low = |risk| {
+        let points = Points {
+            article: &article,
+            material: &material(&[], &[]),
+            risk,
+        };
+        let told = figure::value(&cell, &Quantity::ErrorsPer1000(1213), points);
+        told.and_then(|value| value.low).expect("commits")
+    };
+    let (alone, shared) = (low(Risk::ONE_LOOK), low(Risk::ONE_LOOK.shared_by(2)));
+    assert!(
+        shared < alone && (2.0..2.1).contains(&alone),
+        "{shared} {alone}"
+    );
 }

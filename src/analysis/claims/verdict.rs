@@ -38,7 +38,7 @@ impl Verdict {
             Across::All if has(Contradicted) => Contradicted,
             Across::Any if has(Confirmed) => Confirmed,
             Across::Cases if has(Confirmed) && has(Contradicted) => Depends,
-            _ if !is_whole && across != Across::Cases => Undecided,
+            _ if !is_whole => Undecided,
             _ if all(Confirmed) => Confirmed,
             _ if all(Contradicted) => Contradicted,
             _ => Undecided,

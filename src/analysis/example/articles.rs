@@ -345,11 +345,15 @@ pub fn clouds() -> Vec<CellSummary> {
     let is_cloud_sql = |cell: &CellSummary| cell.rtt_us_asked == Some(850.0);
     let updates = ("sync standby", "updates");
     set(&mut cells, updates, is_cloud_sql, reach(600.0));
-    let is_far = |cell: &CellSummary| {
-        cell.client_site == "b" && cell.connections == 16 && cell.rtt_us_asked == Some(2_150.0)
+    let is_other = |cell: &CellSummary| {
+        let is_near = cell.client_site == "a" && cell.watch_after_s.is_none();
+        is_near && cell.connections != 16 && cell.rtt_us_asked == Some(2_150.0)
     };
-    let reads = ("local volume", "reads");
-    set(&mut cells, reads, is_far, reach(7_500.0));
+    let is_far = |cell: &CellSummary| cell.client_site == "b" && cell.rtt_us_asked == Some(2_150.0);
+    for (load, near, far) in [("reads", 15_500.0, 7_500.0), ("updates", 8_400.0, 4_000.0)] {
+        set(&mut cells, ("local volume", load), is_other, reach(near));
+        set(&mut cells, ("local volume", load), is_far, reach(far));
+    }
     let (reads, updates) = ("starved reads", "starved updates");
     for (label, load, disks, rate) in [
         ("5.6 16 MB pool", reads, "3000 IOPS, 450 Mbit/s", 9_500.0),

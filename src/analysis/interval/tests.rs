@@ -290,17 +290,28 @@ fn of_many_figures_those_left_are_judged_among_what_is_left() {
 
 #[test]
 fn one_of_many_figures_is_rarely_called_a_difference_by_chance() {
-    let wrong = |risk: Risk| {
+    let wrong = |shape: Shape, rounds: u32, (figures, risk): (usize, Risk)| {
         share(19, |random| {
-            (0..10).any(|_| {
-                let ratios: Vec<f64> = (0..4).map(|_| (0.02 * normal(random)).exp()).collect();
+            (0..figures).any(|_| {
+                let ratios: Vec<f64> = (0..rounds).map(|_| (0.02 * shape(random)).exp()).collect();
                 let found = estimate(&ratios, Noise::Multiplies, risk).unwrap();
                 found.excludes(1.0) == Some(true)
             })
         })
     };
-    let (shared, alone) = (wrong(Risk::ONE_LOOK.shared_by(10)), wrong(Risk::ONE_LOOK));
-    assert!(shared <= 1.0 - NEEDED && alone > 0.2, "{shared} {alone}");
+    let one = Risk::ONE_LOOK;
+    let alone = wrong(normal, 4, (10, one));
+    assert!(alone > 0.2, "{alone}");
+    for (name, shape) in SHAPES {
+        for (rounds, figures) in [(3, 10), (4, 10), (6, 20), (8, 20)] {
+            let shared = wrong(shape, rounds, (figures, one.shared_by(figures)));
+            println!("{name}, {rounds} rounds, one of {figures}: {shared:.4}");
+            assert!(
+                shared <= 1.0 - NEEDED,
+                "{name}, {rounds} rounds, {figures}: {shared}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -335,6 +346,46 @@ fn many_rounds_use_order_statistics() {
     let values: Vec<f64> = (1..=12).map(f64::from).collect();
     let estimate = estimate(&values, Noise::Adds, Risk::ONE_LOOK).unwrap();
     assert_eq!((estimate.low, estimate.high), (Some(3.0), Some(10.0)));
+}
+
+#[test]
+fn a_stricter_interval_is_never_narrower() {
+    let figure = |place: u32| {
+        if place == 8 {
+            0.99
+        } else {
+            1.1 + 0.002 * f64::from(place)
+        }
+    };
+    for rounds in 2..=12 {
+        let values: Vec<f64> = (9 - rounds.min(9)..)
+            .take(rounds as usize)
+            .map(figure)
+            .collect();
+        let of = |figures| {
+            let risk = Risk::ONE_LOOK.shared_by(figures);
+            let found = estimate(&values, Noise::Multiplies, risk).unwrap();
+            (found.low.unwrap(), found.high.unwrap())
+        };
+        for figures in 1..40 {
+            let (loose, strict) = (of(figures), of(figures + 1));
+            let is_wider = strict.0 <= loose.0 && strict.1 >= loose.1;
+            assert!(
+                is_wider,
+                "{rounds} rounds, {figures} figures: {loose:?} {strict:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_ratio_at_another_risk_is_as_wide_as_if_it_had_been_told_so() {
+    let values = [0.97, 1.02, 1.05, 0.99];
+    let at = |risk| estimate(&values, Noise::Multiplies, risk).unwrap();
+    let strict = Risk::ONE_LOOK.shared_by(3);
+    let found = at_risk(at(Risk::ONE_LOOK), values.len(), (Risk::ONE_LOOK, strict));
+    let near = |one: Option<f64>, other: Option<f64>| (one.unwrap() - other.unwrap()).abs() < 1e-9;
+    assert!(near(found.low, at(strict).low) && near(found.high, at(strict).high));
 }
 
 #[test]

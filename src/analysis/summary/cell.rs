@@ -161,6 +161,9 @@ pub struct CellSummary {
     pub idle_watched_s: Option<f64>,
     pub bytes_per_commit: Traffic,
     pub packets_per_commit: Traffic,
+    /// Absent where none were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_by_links: Option<DroppedByLinks>,
     pub flushes_per_commit: ByRole,
     /// Of the writer's disk.
     pub commits_per_flush: Option<f64>,
@@ -267,6 +270,17 @@ pub struct ByRound {
     /// Percentiles of latency, where a round has samples enough for them.
     pub p50_us: BTreeMap<u32, f64>,
     pub p95_us: BTreeMap<u32, f64>,
+}
+
+/// Packets that a cell's links did not carry, over all rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DroppedByLinks {
+    /// By chance, as the study asks.
+    pub lost: u64,
+    /// In front of a full queue.
+    pub queue_full: u64,
+    /// Of so many, those that were carried included.
+    pub packets: u64,
 }
 
 /// Round-trip time between two sites: median over rounds.

@@ -84,7 +84,7 @@ pub struct CpuUser {
     pub share: f64,
 }
 
-/// What is the first limit, by the rule in docs/method.md.
+/// What is the first limit, by the rule in docs/method/limits.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum FirstLimit {

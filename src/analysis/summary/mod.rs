@@ -29,8 +29,8 @@ pub use anatomy::{
     Adds, Anatomy, Beside, Counted, Halves, LackOfFit, Shape, Source, Sum, WaitsFor,
 };
 pub use cell::{
-    AtLeast, ByRole, ByRound, CellSummary, CpuPerCommit, Extremes, FlagCount, PairOfSites, Per,
-    Percentiles, ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
+    AtLeast, ByRole, ByRound, CellSummary, CpuPerCommit, DroppedByLinks, Extremes, FlagCount,
+    PairOfSites, Per, Percentiles, ReplicaCpu, Traffic, VoidMeasurement, WithVoid,
 };
 use claims::{Article, Claim};
 pub use contention::Contention;

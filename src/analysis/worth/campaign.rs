@@ -35,8 +35,11 @@ pub struct CampaignWorth {
     pub trials_with_loss: usize,
     /// Of the sound ones, those of a server whose binary log was held against its tables.
     pub trials_logged: usize,
-    /// Where none lost anything: the share of such faults that may all the same, at most, with 95 %
-    /// confidence (Clopper and Pearson, Biometrika 26, 1934): 1 - 0.05^(1/n) of n trials that are
+    /// The share of such faults that lose something, at least, with 95 % confidence (Clopper and
+    /// Pearson, Biometrika 26, 1934), of all sound trials; where some did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_share_min: Option<f64>,
+    /// At most, with 95 % confidence: where none did, 1 - 0.05^(1/n) of n trials that are
     /// conclusive, if none is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_share_max: Option<f64>,
@@ -76,6 +79,12 @@ pub struct CampaignWorth {
 pub fn share_max(without: usize, with: usize) -> Option<f64> {
     let beta = Beta::new(with as f64 + 1.0, without as f64).ok()?;
     Some(beta.inverse_cdf(0.95))
+}
+
+/// The lower end of such an interval: what the upper end of the others' share leaves. `None` where
+/// none has seen it.
+pub fn share_min(without: usize, with: usize) -> Option<f64> {
+    share_max(with, without).map(|most| 1.0 - most)
 }
 
 /// Judges all trials of a campaign on servers that are set so.
@@ -119,8 +128,8 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         trials_open,
         trials_with_loss,
         trials_logged: sound.iter().filter(|(trial, _)| has_log(trial)).count(),
-        loss_share_max: share_max(trials_conclusive, trials_open)
-            .filter(|_| counts.harm() + counts.forbidden() == 0),
+        loss_share_min: share_min(sound.len() - trials_with_loss, trials_with_loss),
+        loss_share_max: loss_share_max(&each, trials_with_loss),
         counts,
         no_service_s_max: longest(|judged| judged.service.no_service_s),
         trials_without_return: sound.iter().filter(|(_, judged)| gone(judged)).count(),
@@ -145,6 +154,20 @@ pub fn summarise(campaign: &Campaign, terms: &PromiseTerms) -> CampaignWorth {
         leave_open(&mut worth, &[]);
     }
     worth
+}
+
+/// Trials that are open count as losses. Where nothing was lost other harm leaves no bound.
+fn loss_share_max(each: &[Judged], with_loss: usize) -> Option<f64> {
+    let count = |is_it: fn(&&Judged) -> bool| each.iter().filter(is_it).count();
+    let open = count(|judged| judged.is_open());
+    if with_loss > 0 {
+        let without = count(|judged| judged.is_conclusive() && judged.counts.lost == 0);
+        return share_max(without, open + with_loss).or(Some(1.0));
+    }
+    let mut sound = each.iter().filter(|judged| judged.is_sound());
+    let is_harmed = sound.any(|judged| judged.counts.harm() + judged.counts.forbidden() > 0);
+    let bound = share_max(count(|judged| judged.is_conclusive()), open);
+    bound.filter(|_| !is_harmed)
 }
 
 /// Campaigns that were run together: one silent control makes all of them undecided, for nobody
@@ -184,7 +207,7 @@ pub fn without_controls(all: &mut [CampaignWorth], not_run: &[String]) {
 /// Nothing is decided, for these reasons; so nothing is bounded.
 fn leave_open(worth: &mut CampaignWorth, why: &[String]) {
     worth.verdict = Verdict::Undecided;
-    worth.loss_share_max = None;
+    (worth.loss_share_min, worth.loss_share_max) = (None, None);
     worth.missing.extend_from_slice(why);
 }
 

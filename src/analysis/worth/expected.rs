@@ -12,6 +12,8 @@ use crate::study::faults::{Deed, Fault};
 const NO_SERVICE_S: f64 = 1.0;
 /// What is stale for longer is so for long, in ms.
 const LONG_MS: f64 = 1_000.0;
+/// What need not come each time has not stayed away before so many trials could have shown it.
+const ENOUGH_TRIALS: usize = 5;
 
 /// One thing that was foretold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,7 +32,8 @@ pub struct Foretold {
     /// Trials of which nothing is in doubt, and those that showed any of the signs in question.
     pub trials: usize,
     pub trials_with: usize,
-    /// Whether it came so; `None` without such a trial.
+    /// Whether it came so; `None` without such a trial, and of what is to be seen with fewer than
+    /// five that do not show it.
     pub is_met: Option<bool>,
 }
 
@@ -100,13 +103,16 @@ fn terms(spec: &ModeSpec) -> ModeSpec {
 }
 
 fn is_met(expected: &[Expected], told: &[(&Trial, &Judged)]) -> Option<bool> {
-    let any = |is_so: fn(Sign, &Trial, &Judged) -> bool, sign| {
-        let mut trials = told.iter();
-        trials.any(|(trial, judged)| is_so(sign, trial, judged))
+    let count = |is_so: fn(Sign, &Trial, &Judged) -> bool, sign| {
+        let trials = told.iter();
+        trials
+            .filter(|(trial, judged)| is_so(sign, trial, judged))
+            .count()
     };
-    let is_so = |one: &Expected| match any(shows, one.sign) {
-        true => Some(one.is_seen),
-        false => any(could_show, one.sign).then_some(!one.is_seen),
+    let is_so = |one: &Expected| match (count(shows, one.sign), count(could_show, one.sign)) {
+        (0, could) if one.is_seen => (could >= ENOUGH_TRIALS).then_some(false),
+        (0, could) => (could > 0).then_some(true),
+        _ => Some(one.is_seen),
     };
     let all: Vec<Option<bool>> = expected.iter().map(is_so).collect();
     match all.contains(&Some(true)) {
@@ -230,10 +236,10 @@ mod tests {
         let (legal, lost) = (Planted::Nothing, Planted::Lost);
         let cases = told("link-cut", false, &[legal, lost]);
         assert_eq!(met(&cases), [("lost", Some(true), 1)]);
-        assert_eq!(
-            met(&told("link-cut", false, &[legal])),
-            [("lost", Some(false), 0)]
-        );
+        // One that did not may have been chance.
+        let without = |trials| met(&told("link-cut", false, &vec![legal; trials]));
+        assert_eq!(without(4), [("lost", None, 0)]);
+        assert_eq!(without(5), [("lost", Some(false), 0)]);
         let counters = told("link-cut", true, &[legal, lost]);
         assert_eq!(met(&counters), [("none lost", Some(false), 1)]);
         assert!(counters[0].is_counter && counters[0].because.is_some());
@@ -248,7 +254,7 @@ mod tests {
         let lost = told("loose-replica", false, &[Planted::Lost]);
         assert_eq!(lost[0].what, ["lost", "unbalanced"]);
         assert_eq!(lost[0].is_met, Some(true));
-        let none = told("loose-replica", false, &[Planted::Nothing]);
+        let none = told("loose-replica", false, &[Planted::Nothing; 5]);
         assert_eq!((none[0].is_met, none[0].trials_with), (Some(false), 0));
     }
 

@@ -61,7 +61,7 @@ struct Parting {
 
 impl Parting {
     fn has(&self, transfer: &Transfer) -> bool {
-        (self.from_us..self.until_us).contains(&transfer.begun_us)
+        transfer.begun_us >= self.from_us && transfer.ended_us < self.until_us
     }
 }
 

@@ -19,11 +19,12 @@ use crate::study::faults::Fault;
 pub fn judge(fault: &Fault, trial: &Trial, promise: &Promise) -> Judged {
     let sight = Sight::of(trial);
     let first = trial.steps.first();
+    let counts = tally(fault, trial, promise, &sight);
     let mut judged = Judged {
         verdict: Verdict::Undecided,
-        doubts: doubts(fault, trial, promise),
+        doubts: doubts(fault, trial, promise, &counts),
         promise: promise.clone(),
-        counts: tally(fault, trial, promise, &sight),
+        counts,
         in_flight: first.map_or(0, |step| in_flight(trial, step)),
         service: Service::of(fault, trial),
         readers: staleness(&trial.history, |token| sight.in_all.contains(&token)),
@@ -87,11 +88,15 @@ fn unharmed(counts: &Counts, promise: &Promise) -> Verdict {
 }
 
 /// All that leaves something open, but for what the second checker says.
-fn doubts(fault: &Fault, trial: &Trial, promise: &Promise) -> Vec<Doubt> {
+fn doubts(fault: &Fault, trial: &Trial, promise: &Promise, counts: &Counts) -> Vec<Doubt> {
     let acknowledged = |transfer: &Transfer| transfer.answer == Answer::Acknowledged;
     let none = !trial.history.transfers.iter().any(acknowledged);
     let nobody = trial.serving.is_empty() && trial.refused.is_none();
     let is_alone_unknown = promise.hangs_on_alone && !trial.alone_known;
+    // What is promised no more from when it was last heard has only to be there.
+    let is_unharmed = trial.company_us.is_some()
+        && counts.lost == counts.lost_promised
+        && counts.phantom_reads == counts.phantom_promised;
     let undone = trial.undecided.clone().map(Doubt::Undone);
     let wrong = !is_rightly_chosen(fault, trial);
     let reaches = fault.reach.iter().copied();
@@ -101,7 +106,7 @@ fn doubts(fault: &Fault, trial: &Trial, promise: &Promise) -> Vec<Doubt> {
         (nobody && trial.undecided.is_none()).then_some(Doubt::NobodyServed),
         unsound(&trial.history).map(Doubt::History),
         wrong.then_some(Doubt::WrongChoice),
-        is_alone_unknown.then_some(Doubt::AloneUnknown),
+        (is_alone_unknown && !is_unharmed).then_some(Doubt::AloneUnknown),
         none.then_some(Doubt::NothingAcknowledged),
         log_unread(trial).filter(|_| promise.covers_log),
     ];

@@ -182,8 +182,10 @@ fn unheeded(walk: &Walk<'_>) -> Vec<Exempt> {
 fn until(walk: &Walk<'_>, trial: &Trial, kept: &[Kept]) -> Option<(u64, Reason)> {
     let hangs_on_disks = kept.iter().any(|kept| kept.reason != Reason::Untouched);
     let hangs_on_alone = kept.iter().any(|kept| kept.hangs_on_alone);
-    let alone = trial.alone_us.filter(|_| hangs_on_alone);
-    let alone = alone.map(|us| (us, Reason::WentAlone));
+    let went = trial.alone_us.map(|us| (us, Reason::WentAlone));
+    let unheard = trial.company_us.map(|us| (us, Reason::Unheard));
+    let alone = went.or(unheard);
+    let alone = alone.filter(|_| hangs_on_alone);
     let of_disk = |step: &Passed| match step.deed {
         // A server may go on without its binary log (`binlog_error_action`).
         Deed::FillDisk(..) => Some((step.from_us, Reason::DiskFull)),

@@ -15,8 +15,11 @@ const SYNC_RELAY_LOG: u32 = 10_000;
 /// and half new, or not there at all ("innodb_doublewrite" and "innodb_flush_method" in the MySQL
 /// Reference Manual and the MariaDB documentation).
 const TEARS_PAGES: [(&str, &[&str]); 2] = [
-    ("innodb_doublewrite", &["OFF", "0", "DETECT_ONLY"]),
-    ("innodb_flush_method", &["NOSYNC", "LITTLESYNC"]),
+    ("innodb_doublewrite", &["OFF", "0", "DETECT_ONLY", "FAST"]),
+    (
+        "innodb_flush_method",
+        &["NOSYNC", "LITTLESYNC", "O_DIRECT_NO_FSYNC"],
+    ),
 ];
 /// Words of `wsrep_provider_options` with which two parts of a cluster may both go on ("Galera
 /// Parameters" in its documentation).
@@ -272,6 +275,7 @@ pub enum Reason {
     DiskFull,
     DiskFailed,
     WentAlone,
+    Unheard,
     TornPages,
     BothGoOn,
     Unclear,
@@ -313,6 +317,7 @@ impl Reason {
             Reason::DiskFull => "a disk was full",
             Reason::DiskFailed => "a disk failed",
             Reason::WentAlone => "it went on alone",
+            Reason::Unheard => "it last said that it was not alone",
             Reason::TornPages => "with these settings a loss of power may tear pages",
             Reason::BothGoOn => "with these settings parts of a cluster may both go on",
             Reason::Unclear => "the record does not tell who took over",

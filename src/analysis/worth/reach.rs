@@ -41,13 +41,18 @@ pub fn in_flight(trial: &Trial, step: &Done) -> usize {
 }
 
 /// Commits that had been sent when a step was in force, and had not been answered by then. Whose
-/// connection was lost meanwhile has been answered nothing.
+/// connection was lost meanwhile has been answered nothing. Where nobody knows the moment, any one
+/// from its beginning to its end may have been it.
 fn on_their_way<'t>(trial: &'t Trial, step: &'t Done) -> impl Iterator<Item = &'t Transfer> {
+    let (from_us, to_us) = match step.in_force_us {
+        Some(us) => (us, us),
+        None => (step.begun_us, step.ended_us),
+    };
     let is_on_its_way = move |transfer: &&Transfer| {
-        let is_sent = transfer.commit_us.is_some_and(|us| us <= step.ended_us);
+        let is_sent = transfer.commit_us.is_some_and(|us| us <= to_us);
         let until_us = match transfer.answer {
-            Answer::Unanswered => step.begun_us,
-            Answer::Acknowledged | Answer::Refused => step.ended_us,
+            Answer::Unanswered => from_us,
+            Answer::Acknowledged | Answer::Refused => to_us,
         };
         is_sent && until_us <= transfer.ended_us
     };
@@ -72,8 +77,9 @@ fn have_both_written(fault: &Fault, trial: &Trial) -> bool {
         let mut later = trial.steps.iter().skip(at + 1);
         let heal = later.find(|done| deed(done) == Some(Deed::HealLinks));
         let healed_us = heal.map_or(u64::MAX, |done| done.begun_us);
-        let during = cut.ended_us..healed_us;
-        let told = acknowledged(trial).filter(|told| during.contains(&told.begun_us));
+        // One that was answered when links were whole again was written by both.
+        let during = |told: &&Transfer| told.begun_us >= cut.ended_us && told.ended_us < healed_us;
+        let told = acknowledged(trial).filter(during);
         let sides: BTreeSet<bool> = told.map(|told| cut.nodes.contains(&told.node)).collect();
         sides.len() == 2
     })

@@ -112,8 +112,13 @@ fn promise_terms(header: &Header, spec: &ModeSpec, durability: Durability) -> Pr
         .iter()
         .flat_map(|it| it.changed.clone())
         .collect();
+    // Some options are no variables, so that no running server tells of them: MariaDB 10.11 has
+    // none called `init_rpl_role`. There what was asked stands.
     let own = |(node, of_node): (&String, &Variables)| {
-        let all = of_node.clone().into_iter().chain(changed.clone());
+        let of_one = spec.node_variables.get(node).into_iter().flatten();
+        let asked = spec.variables.iter().chain(of_one);
+        let asked = asked.map(|(name, value)| (name.replace('-', "_"), value.clone()));
+        let all = asked.chain(of_node.clone()).chain(changed.clone());
         (node.clone(), all.collect())
     };
     terms.with_settings(flavour, &lab.variables.iter().map(own).collect())

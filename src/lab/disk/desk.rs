@@ -59,6 +59,15 @@ impl Desk {
         self.with(|engine| ((), engine.submit(now(), request, reply)));
     }
 
+    /// The power fails, and nobody is told: see [`Engine::halt`]. Copies hear and say nothing.
+    pub fn halt(&self) {
+        self.with(|engine| {
+            engine.halt();
+            ((), Vec::new())
+        });
+        self.end_calls();
+    }
+
     /// The power fails: see [`Engine::freeze`].
     pub fn freeze(&self) {
         self.with(|engine| ((), engine.freeze()));

@@ -46,6 +46,10 @@ pub struct Engine<R> {
     condition: Condition,
     /// When it last stalled.
     stalled_at: Duration,
+    /// It has lost its power, and nobody has been told yet: see [`Engine::halt`].
+    is_halted: bool,
+    /// Asked since then.
+    unheard: Vec<R>,
     under_way: BinaryHeap<UnderWay<R>>,
     arrivals: u64,
     counters: VolumeCounters,
@@ -88,6 +92,8 @@ impl<R> Engine<R> {
             is_upkeep: true,
             condition: Condition::Works,
             stalled_at: Duration::ZERO,
+            is_halted: false,
+            unheard: Vec::new(),
             under_way: BinaryHeap::new(),
             arrivals: 0,
             counters: VolumeCounters::default(),
@@ -122,6 +128,9 @@ impl<R> Engine<R> {
 
     /// When [`Engine::release`] is to be called next.
     pub fn next_due(&self) -> Option<Duration> {
+        if self.is_halted {
+            return None;
+        }
         let next = self.under_way.peek().filter(|_| !self.is_stalled());
         let answer_due = next.map(|next| next.due);
         let pass_due = self.member.as_ref().and_then(Member::pass_due);
@@ -131,7 +140,9 @@ impl<R> Engine<R> {
     /// Takes a request that has come `now`. What is answered at once, this or others, comes back;
     /// the rest comes out of later calls.
     pub fn submit(&mut self, now: Duration, request: Request, reply: R) -> Vec<(R, Answer)> {
-        if self.condition.fails() || !self.is_within(&request) {
+        if self.is_halted {
+            self.unheard.push(reply);
+        } else if self.condition.fails() || !self.is_within(&request) {
             self.fail(reply);
         } else if self.member.is_some() {
             self.submit_to_role(now, request, reply);
@@ -143,9 +154,23 @@ impl<R> Engine<R> {
 
     /// Does what is due at `until`, which may lie a little ahead of `now`.
     pub fn release(&mut self, until: Duration, now: Duration) -> Vec<(R, Answer)> {
+        if self.is_halted {
+            return Vec::new();
+        }
         self.finish_due(until, now);
         self.pass(until, now);
         std::mem::take(&mut self.answers)
+    }
+
+    /// The power fails, and nobody is told: whoever asks waits, as for a machine that is gone,
+    /// until [`Engine::freeze`]. What is asked from now on never reaches the disk, and copies hear
+    /// and say nothing.
+    pub fn halt(&mut self) {
+        if !self.condition.fails() {
+            self.condition = Condition::NoPower;
+            self.is_halted = true;
+            self.hang_up();
+        }
     }
 
     /// The power fails: all that is under way comes to nothing, and so does whatever is asked
@@ -175,6 +200,10 @@ impl<R> Engine<R> {
 
     /// All that is under way comes to nothing, and no copy is spoken to any more.
     fn fail_all(&mut self) {
+        self.is_halted = false;
+        for reply in std::mem::take(&mut self.unheard) {
+            self.fail(reply);
+        }
         let under_way = std::mem::take(&mut self.under_way).into_sorted_vec();
         // The one due first is the greatest.
         for request in under_way.into_iter().rev() {
@@ -384,6 +413,36 @@ mod tests {
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn without_power_nobody_is_answered_until_it_is_told() {
+        let mut engine = engine(slow());
+        engine.submit(ms(0), write(0, &[1]), 1);
+        engine.release(ms(2), ms(2));
+        engine.submit(ms(3), write(0, &[2]), 2);
+        engine.submit(ms(3), Request::Flush, 3);
+        engine.halt();
+        assert_eq!(engine.condition(), Condition::NoPower);
+        assert_eq!(engine.submit(ms(4), write(0, &[3]), 4), []);
+        assert_eq!(
+            (engine.next_due(), engine.release(ms(99), ms(99))),
+            (None, vec![])
+        );
+        let failed = engine.freeze();
+        let whose: Vec<u32> = failed.iter().map(|(reply, _)| *reply).collect();
+        assert_eq!(whose, [4, 2, 3]);
+        assert!(failed.iter().all(|(_, answer)| *answer == Answer::Failed));
+        // The write under way may have reached the disk; the one that came later never did.
+        engine.cut(PowerCut::KeepAll);
+        assert_eq!(first_byte(&mut engine), 2);
+        // What had no power anyway fails at once.
+        engine.freeze();
+        engine.halt();
+        assert_eq!(
+            engine.submit(ms(100), Request::Flush, 5),
+            [(5, Answer::Failed)]
+        );
     }
 
     /// Replies are numbers here.

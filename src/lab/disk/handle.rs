@@ -39,10 +39,21 @@ use crate::study::disk::{Disk, ImagePlace, PowerCut};
 
 /// How long those who use the file system may take to go after they were told, or killed.
 const UNMOUNT_LIMIT: Duration = Duration::from_secs(10);
-/// Power that fails on several disks at once fails so long after they are told.
-const FREEZE_AHEAD: Duration = Duration::from_millis(20);
+/// Power that fails on several disks at once fails so long after they are told,
+const HALT_AHEAD: Duration = Duration::from_millis(20);
+/// and what is done at the same moment is begun so long before: it takes about as long.
+const AT_ONCE: Duration = Duration::from_micros(500);
 /// As [`UNMOUNT_LIMIT`], when nobody waits for the result.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
+
+/// When disks lost their power, of each in µs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Halted {
+    /// After the moment that was meant for all.
+    pub late_us: Vec<u64>,
+    /// After what was to be done at that moment was done; below 0 before it.
+    pub after_us: Vec<i64>,
+}
 
 /// A volume to be started.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +123,7 @@ impl Volume {
         let mount_point = spec.mount_point.clone();
         fs::create_dir_all(&mount_point).tried(|| format!("make {}", mount_point.display()))?;
         let mut process = Process::spawn(program, place)?;
-        let notes = open_image(&mut process, spec, place, address)?;
+        let notes = open_image(&mut process, spec, address)?;
         Ok(Volume {
             name: place.name.clone(),
             mount_point,
@@ -213,34 +224,47 @@ impl Volume {
         self.tell("cut the power", &Request::Freeze)
     }
 
-    /// As [`Volume::freeze`], of several at one moment. How late each of them was, in µs.
+    /// The power of several fails at one moment, and nobody is told: whoever asks waits, as for a
+    /// machine that is gone, until [`Volume::freeze`]. `at_once` is done at the same moment.
     ///
     /// # Errors
-    /// As there.
-    pub fn freeze_all(volumes: &[&Volume]) -> Result<Vec<u64>> {
-        let at_ns = now_ns() + FREEZE_AHEAD.as_nanos() as u64;
+    /// As there, and those of `at_once`.
+    pub fn halt_all(volumes: &[&Volume], at_once: impl FnOnce() -> Result<()>) -> Result<Halted> {
+        let at_ns = now_ns() + HALT_AHEAD.as_nanos() as u64;
         std::thread::scope(|scope| {
-            let freeze = |volume| scope.spawn(move || Volume::freeze_at(volume, at_ns));
-            let freezing: Vec<_> = volumes.iter().map(|volume| freeze(*volume)).collect();
+            let halt = |volume| scope.spawn(move || Volume::halt_at(volume, at_ns));
+            let halting: Vec<_> = volumes.iter().map(|volume| halt(*volume)).collect();
+            let begin_ns = at_ns - AT_ONCE.as_nanos() as u64;
+            std::thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(now_ns())));
+            let done = at_once().map(|()| now_ns());
             let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<u64>>| {
                 let none = |_| Err(breakdown("cut the power", "a thread has panicked"));
                 thread.join().unwrap_or_else(none)
             };
-            freezing.into_iter().map(ended).collect()
+            let halted_ns: Vec<u64> = halting.into_iter().map(ended).collect::<Result<_>>()?;
+            let done_ns = done?;
+            let after_us = |ns: &u64| (*ns as i64 - done_ns as i64) / 1_000;
+            Ok(Halted {
+                late_us: halted_ns
+                    .iter()
+                    .map(|ns| ns.saturating_sub(at_ns) / 1_000)
+                    .collect(),
+                after_us: halted_ns.iter().map(after_us).collect(),
+            })
         })
     }
 
-    /// At that time of the machine's monotonic clock, which all processes share, in ns.
-    fn freeze_at(&self, at_ns: u64) -> Result<u64> {
-        let frozen_ns = self.ask(
+    /// At that time of the machine's monotonic clock, which all processes share, in ns; when it
+    /// was.
+    fn halt_at(&self, at_ns: u64) -> Result<u64> {
+        self.ask(
             "cut the power",
-            &Request::FreezeAt(at_ns),
+            &Request::HaltAt(at_ns),
             |reply| match reply {
-                Reply::Frozen(frozen_ns) => Ok(frozen_ns),
+                Reply::Halted(halted_ns) => Ok(halted_ns),
                 other => Err(other),
             },
-        )?;
-        Ok(frozen_ns.saturating_sub(at_ns) / 1_000)
+        )
     }
 
     /// Cuts the power, if [`Volume::freeze`] has not, decides what survives, and mounts that: the
@@ -358,16 +382,18 @@ impl Volume {
 fn open_image(
     process: &mut Process,
     spec: &VolumeSpec,
-    place: &Place,
     listen: Option<SocketAddrV4>,
 ) -> Result<Vec<String>> {
-    let file = match &spec.images {
+    // The volume has another current folder than we.
+    let absolute =
+        |folder: &String| std::path::absolute(folder).tried(|| format!("find the folder {folder}"));
+    let folder = match &spec.images {
         ImagePlace::Memory => None,
-        ImagePlace::Folder(folder) => Some(image_file(process.pid(), folder, &place.name)?),
+        ImagePlace::Folder(folder) => Some(absolute(folder)?),
     };
     let opening = Opening {
         bytes: spec.bytes,
-        file,
+        folder,
         disk: spec.disk,
         seed: spec.seed,
         listen,
@@ -377,12 +403,6 @@ fn open_image(
         Reply::Ready(notes) => Ok(notes),
         other => Err(process.unexpected(tried, &other)),
     }
-}
-
-/// The volume has another current folder than we.
-fn image_file(pid: u32, folder: &str, name: &str) -> Result<PathBuf> {
-    let folder = std::path::absolute(folder).tried(|| format!("find the folder {folder}"))?;
-    Ok(folder.join(format!("acklab-{pid}-{name}.image")))
 }
 
 impl Drop for Volume {

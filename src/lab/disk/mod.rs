@@ -40,7 +40,7 @@ mod wire;
 pub use condition::Condition;
 pub use counters::VolumeCounters;
 pub use fail_over::{Takeover, fail_over};
-pub use handle::{Volume, VolumeSpec};
+pub use handle::{Halted, Volume, VolumeSpec};
 pub use needs::{check_room, missing};
 pub use probe::Knock;
 pub use replica::{CopySet, Lead, Remembered, Standing};

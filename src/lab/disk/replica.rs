@@ -75,6 +75,9 @@ pub struct Remembered {
     /// Takes the best copy that is there, though others may have had more: what was reported done
     /// may be lost then.
     pub is_forced: bool,
+    /// Copies that are not asked, for they have lost what they were not sure of, and that will
+    /// follow whoever leads.
+    pub followers: usize,
 }
 
 impl CopySet {
@@ -101,6 +104,7 @@ impl CopySet {
             when_short: self.terms.when_short,
             alone_generation: remembered.alone_generation,
             is_forced: remembered.is_forced,
+            followers: remembered.followers,
         }
     }
 }

@@ -21,10 +21,9 @@ mod past;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use rand::{RngExt, SeedableRng};
@@ -119,18 +118,16 @@ impl Store {
         Ok(Store::over(mapping, bytes))
     }
 
-    /// An image of zeros in a new sparse file. If the file system becomes full later, the kernel
-    /// ends the process with SIGBUS: the disk is gone, never silently wrong.
+    /// An image in a file of zeros that nobody else has open. If the file system becomes full
+    /// later, the kernel ends the process with SIGBUS: the disk is gone, never silently wrong.
     ///
     /// # Errors
-    /// When the file exists, or cannot be made so long, or not be mapped.
-    pub fn in_file(path: &Path, bytes: u64) -> io::Result<Store> {
+    /// When the file cannot be made so long, or not be mapped.
+    pub fn in_file(file: &File, bytes: u64) -> io::Result<Store> {
         let length = mapped_bytes(bytes)?;
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path)?;
         file.set_len(length as u64)?;
-        // SAFETY: the file is new and ours alone; whoever shortened it would end this process.
-        let mapping = unsafe { MmapOptions::new().len(length).map_mut(&file)? };
+        // SAFETY: the file is ours alone; whoever shortened it would end this process.
+        let mapping = unsafe { MmapOptions::new().len(length).map_mut(file)? };
         // Read-ahead over the holes of a sparse file made the first write to a page take 150 µs
         // instead of 10.
         mapping.advise(Advice::Random)?;

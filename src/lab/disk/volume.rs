@@ -7,11 +7,11 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
@@ -75,9 +75,36 @@ fn leave_mounts() -> io::Result<()> {
     let mounts = fs::read_to_string("/proc/thread-self/mounts")?;
     let on_loops = mounts.lines().filter(|line| line.starts_with("/dev/loop"));
     for mount_point in on_loops.filter_map(|line| line.split(' ').nth(1)) {
-        umount2(mount_point, MntFlags::MNT_DETACH)?;
+        match umount2(&unescaped(mount_point)[..], MntFlags::MNT_DETACH) {
+            // Gone with another below which it was, or out of sight: nobody can reach it here.
+            Ok(()) | Err(Errno::ENOENT | Errno::EINVAL) => {}
+            Err(errno) => return Err(errno.into()),
+        }
     }
     Ok(())
+}
+
+/// A path as `/proc/mounts` has it: blanks and the like are their octal numbers after a backslash.
+fn unescaped(path: &str) -> Vec<u8> {
+    let mut found = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((&first, others)) = rest.split_first() {
+        let digits = others
+            .get(..3)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match byte.filter(|_| first == b'\\') {
+            Some(byte) => {
+                found.push(byte);
+                rest = &others[3..];
+            }
+            None => {
+                found.push(first);
+                rest = others;
+            }
+        }
+    }
+    found
 }
 
 /// What became of a request: a reason if nothing.
@@ -117,12 +144,21 @@ impl Volume {
                 self.desk()?.freeze();
                 Ok(Reply::Done)
             }
-            Request::FreezeAt(at_ns) => {
+            Request::HaltAt(at_ns) => {
                 let desk = self.desk()?;
-                let left_ns = at_ns.saturating_sub(now_ns());
-                thread::sleep(Duration::from_nanos(left_ns));
-                desk.freeze();
-                Ok(Reply::Frozen(now_ns()))
+                // A thread that waits its turn would stop the disk late.
+                let halted_ns = thread::scope(|scope| {
+                    let halt = || {
+                        punctual::take_priority();
+                        let left_ns = at_ns.saturating_sub(now_ns());
+                        thread::sleep(Duration::from_nanos(left_ns));
+                        desk.halt();
+                        now_ns()
+                    };
+                    scope.spawn(halt).join()
+                });
+                let panicked = |_| "the thread that cuts the power has panicked".to_owned();
+                Ok(Reply::Halted(halted_ns.map_err(panicked)?))
             }
             Request::Cut(cut) => {
                 self.end_session()?;
@@ -251,24 +287,28 @@ fn listen(address: SocketAddrV4, desk: Arc<Desk>) -> Outcome<Running> {
 /// A file takes its whole size at once: the host's storage cannot become full under it later.
 fn make_store(opening: &Opening) -> Outcome<Store> {
     let bytes = opening.bytes;
-    let Some(path) = &opening.file else {
+    let Some(folder) = &opening.folder else {
         let refused = |error| format!("make an image of {bytes} bytes in memory: {error}");
         return Store::in_memory(bytes).map_err(refused);
     };
-    let shown = path.display();
+    let shown = folder.display();
     let refused = |error| format!("make an image of {bytes} bytes in {shown}: {error}");
-    let store = Store::in_file(path, bytes);
-    let is_foreign = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
-    if store.as_ref().err().is_some_and(is_foreign) {
-        return store.map_err(refused);
-    }
-    let reserved = store.and_then(|store| reserve(path, bytes).map(|()| store));
     // It lives as long as it is mapped.
-    let _ = fs::remove_file(path);
-    reserved.map_err(refused)
+    let file = tempfile::tempfile_in(folder).map_err(refused)?;
+    let reserved = nix::fcntl::posix_fallocate(&file, 0, bytes as i64);
+    reserved.map_err(|errno| refused(errno.into()))?;
+    Store::in_file(&file, bytes).map_err(refused)
 }
 
-fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
-    let file = fs::File::options().write(true).open(path)?;
-    Ok(nix::fcntl::posix_fallocate(&file, 0, bytes as i64)?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_as_it_was_before_it_was_written_into_a_list() {
+        let of = |path| String::from_utf8(unescaped(path)).expect("text");
+        assert_eq!(of(r"/media/me/My\040Disc\134x"), r"/media/me/My Disc\x");
+        assert_eq!(of(r"/a\04"), r"/a\04", "no number");
+        assert_eq!(of("/plain"), "/plain");
+    }
 }

@@ -31,8 +31,9 @@ pub enum Request {
     Counters,
     /// The power fails: whatever is not answered yet, and every further request, is an error.
     Freeze,
-    /// The same at that time of the machine's monotonic clock, in ns: so that several fail at once.
-    FreezeAt(u64),
+    /// The power fails at that time of the machine's monotonic clock, in ns, so that several lose
+    /// it at once; and whoever asks waits, until `Freeze`.
+    HaltAt(u64),
     /// What the cut leaves becomes the image, as soon as the file served is let go of; in upkeep.
     Cut(PowerCut),
     /// Something befalls the disk.
@@ -83,9 +84,9 @@ pub enum Turn {
 pub struct Opening {
     /// Size of the image.
     pub bytes: u64,
-    /// Where the image is kept; in memory if nowhere. Nothing is left there: the file's name goes
-    /// at once, the file when the process ends.
-    pub file: Option<PathBuf>,
+    /// The folder in which the image is kept; in memory if there is none. Nothing is left there: it
+    /// is a file without a name, which goes when the process ends.
+    pub folder: Option<PathBuf>,
     pub disk: Disk,
     /// Of delays drawn by chance.
     pub seed: u64,
@@ -103,8 +104,8 @@ pub enum Reply {
     Serving(RawFd),
     Done,
     Counters(VolumeCounters),
-    /// To `FreezeAt`: when the power had failed.
-    Frozen(u64),
+    /// To `HaltAt`: when the power had failed.
+    Halted(u64),
     Cut(CutReport),
     /// To `Turn`: blocks that were put back.
     Turned(u64),
@@ -143,7 +144,7 @@ mod tests {
         };
         survives(&Request::Open(Opening {
             bytes: 1 << 30,
-            file: Some(PathBuf::from("a\nb")),
+            folder: Some(PathBuf::from("a\nb")),
             disk,
             seed: u64::MAX,
             listen: Some("198.18.0.1:7".parse().unwrap()),

@@ -79,14 +79,8 @@ struct Inner {
 }
 
 impl Switch {
-    /// Starts a switch between `nodes`; links do nothing at first. As [`Switch::start_with`] by
-    /// default options.
-    pub fn start(nodes: Vec<LinkNode>) -> Result<Switch> {
-        Switch::start_with(&SwitchOptions::default(), nodes)
-    }
-
-    /// Starts a switch and waits until it forwards packets. The nodes' devices are its own from
-    /// now on, and go with it.
+    /// Starts a switch between `nodes` and waits until it forwards packets; links do nothing at
+    /// first. The nodes' devices are its own from now on, and go with it.
     ///
     /// # Errors
     /// A breakdown with the switch's last words if it does not come up.

@@ -98,7 +98,7 @@ impl Client {
             nodes: plan.nodes.clone(),
             proxy: plan.proxy.filter(|_| plan.finding.proxy().is_some()),
             finder: Finder::new(plan.finding, nodes, plan.first_writer),
-            drawing: Drawing::new(plan.seed, number),
+            drawing: Drawing::new(plan.seed, number, plan.accounts.clone()),
             memory,
             reconnect_us: us(plan.reconnect_every),
             node: None,

@@ -1,9 +1,11 @@
 //! Transfers, drawn by a session's own seeded stream.
 
+use std::ops::Range;
+
 use crate::load::keys::Draws;
 use crate::record::history::Token;
 
-/// Accounts are numbered from 0 on; 0 is the hot one.
+/// Accounts are numbered from 0 on; the first that a session knows is its hot one.
 pub const ACCOUNTS: u16 = 64;
 /// What every account has at the start: more than any trial moves away.
 pub const START_BALANCE: i64 = 1_000_000_000;
@@ -29,22 +31,25 @@ pub struct Drawn {
 pub struct Drawing {
     draws: Draws,
     session: u8,
+    /// Those that it moves amounts between: two at least.
+    accounts: Range<u16>,
     count: u64,
 }
 
 impl Drawing {
-    /// Same seed and session, same transfers.
-    pub fn new(seed: u64, session: u8) -> Self {
+    /// Same seed, session and accounts, same transfers.
+    pub fn new(seed: u64, session: u8, accounts: Range<u16>) -> Self {
         Drawing {
             draws: Draws::new(seed, u64::from(session)),
             session,
+            accounts,
             count: 0,
         }
     }
 
     /// The next.
     pub fn draw(&mut self) -> Drawn {
-        let last = i64::from(ACCOUNTS) - 1;
+        let last = self.accounts.len() as i64 - 1;
         let from = match self.draws.uniform(1, HOT_ONE_IN) {
             1 => 0,
             _ => self.draws.uniform(1, last),
@@ -54,8 +59,8 @@ impl Drawing {
         let to = if to < from { to } else { to + 1 };
         Drawn {
             token: self.token(),
-            from: from as u16,
-            to: to as u16,
+            from: self.accounts.start + from as u16,
+            to: self.accounts.start + to as u16,
             amount: self.draws.uniform(1, AMOUNT_MAX) as u32,
         }
     }
@@ -75,7 +80,11 @@ mod tests {
     use super::*;
 
     fn drawn(seed: u64, session: u8, count: usize) -> Vec<Drawn> {
-        let mut drawing = Drawing::new(seed, session);
+        drawn_among(0..ACCOUNTS, (seed, session), count)
+    }
+
+    fn drawn_among(accounts: Range<u16>, (seed, session): (u64, u8), count: usize) -> Vec<Drawn> {
+        let mut drawing = Drawing::new(seed, session, accounts);
         (0..count).map(|_| drawing.draw()).collect()
     }
 
@@ -92,6 +101,16 @@ mod tests {
             each.iter().map(|pair| pair.1).collect(),
         ];
         assert_eq!((from.len(), to.len()), (64, 64));
+    }
+
+    #[test]
+    fn a_session_touches_no_account_but_its_own() {
+        let all = drawn_among(32..64, (7, 3), 20_000);
+        let touched: BTreeSet<u16> = all.iter().flat_map(|one| [one.from, one.to]).collect();
+        assert_eq!(touched, (32..64).collect());
+        let hot = all.iter().filter(|one| one.from == 32).count();
+        assert!((2_300..2_700).contains(&hot), "{hot}");
+        assert!(all.iter().all(|one| one.from != one.to));
     }
 
     #[test]

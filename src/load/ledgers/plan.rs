@@ -1,11 +1,13 @@
 //! What clients and readers are to do.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::draw::ACCOUNTS;
 use crate::error::{Result, breakdown};
 use crate::lab::endpoint::Secret;
 use crate::record::history::UNKNOWN_NODE;
@@ -46,6 +48,8 @@ pub struct ClientsPlan {
     pub tls: bool,
     /// 256 at most.
     pub sessions: u32,
+    /// The accounts that they move amounts between: two at least.
+    pub accounts: Range<u16>,
     /// A connection without an answer for so long is given up, a reader's too.
     pub timeout: Duration,
     /// From one attempt of a session to connect to its next; also how long it rests after an error
@@ -145,6 +149,10 @@ impl ClientsPlan {
                 (1..=SESSIONS_MAX).contains(&self.sessions),
                 "a ledger has 1 to 256 clients",
             ),
+            (
+                self.accounts.len() > 1 && self.accounts.end <= ACCOUNTS,
+                "its clients have two accounts at least, of those that there are",
+            ),
         ];
         match wants.iter().find(|(is_so, _)| !is_so) {
             Some((_, status)) => Err(breakdown("keep a ledger", *status)),
@@ -185,6 +193,7 @@ pub mod tests {
             database: "d".into(),
             tls: false,
             sessions: 1,
+            accounts: 0..ACCOUNTS,
             timeout: Duration::from_secs(60),
             reconnect_every: RECONNECT_EVERY,
             seed: 1,
@@ -226,6 +235,11 @@ pub mod tests {
                 "1 to 256",
             ),
         ];
+        for accounts in [0..1, 40..65] {
+            let plan = ClientsPlan { accounts, ..good() };
+            let told = plan.check().unwrap_err().to_string();
+            assert!(told.contains("two accounts"), "{told}");
+        }
         for (plan, expected) in wrong {
             let told = plan.check().unwrap_err().to_string();
             assert!(told.contains(expected), "{told}");

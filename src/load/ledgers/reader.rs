@@ -110,6 +110,10 @@ impl Reader {
 
     fn select(&mut self) -> Next {
         self.after = self.seen.next_after();
+        self.select_after()
+    }
+
+    fn select_after(&mut self) -> Next {
         self.rows.clear();
         self.is_readable = true;
         self.phase = Phase::Looking;
@@ -121,12 +125,20 @@ impl Reader {
             return self.missed(now_us);
         }
         let change = self.seen.take(self.after, &self.rows);
+        let is_thrown_back = !change.gone.is_empty() && self.after > 0;
         self.note(Look {
             begun_us: self.begun_us,
             ended_us: Some(now_us),
             new: change.new,
             gone: change.gone,
         });
+        if is_thrown_back {
+            // New rows may have the keys of those that are gone, and of others before them: another
+            // look, at all of them.
+            self.begun_us = now_us;
+            self.after = 0;
+            return self.select_after();
+        }
         let next_us = self.begun_us + self.times.every_us;
         if next_us <= now_us {
             return self.look(now_us);
@@ -281,6 +293,39 @@ mod tests {
     }
 
     const ALL: &str = "SELECT id, token FROM transfers WHERE id > 0";
+
+    /// It shows these rows, and the look ends well.
+    fn shows(reader: &mut Reader, rows: std::ops::RangeInclusive<u64>, now_us: u64) -> Next {
+        rows.for_each(|id| reader.row(&row(id, id)));
+        reader.well(now_us)
+    }
+
+    #[test]
+    fn a_table_that_was_thrown_back_is_read_once_more_from_its_beginning() {
+        let (mut reader, memory) = reader(&Level::Plain);
+        reader.ready(10);
+        shows(&mut reader, 1..=100, 20);
+        reader.rested(1_015);
+        // It ends at row 20 now, far before where looks begin, and row 21 was given to another.
+        assert_eq!(reader.well(1_020), Next::Ask(ALL.into()));
+        (1..=20).for_each(|id| reader.row(&row(id, id)));
+        reader.row(&row(21, 900));
+        reader.well(1_030);
+        let all: Vec<Look> = looks(&memory);
+        let gone = |look: &Look| {
+            let mut gone = look.gone.clone();
+            gone.sort_unstable();
+            gone
+        };
+        let of = |tokens: std::ops::RangeInclusive<Token>| tokens.collect::<Vec<Token>>();
+        let [_, first, second] = &all[..] else {
+            panic!("{all:?}")
+        };
+        assert_eq!((gone(first), gone(second)), (of(37..=100), of(21..=36)));
+        assert_eq!((&first.new[..], &second.new[..]), (&[][..], &[900][..]));
+        assert_eq!((first.begun_us, first.ended_us), (1_015, Some(1_020)));
+        assert_eq!((second.begun_us, second.ended_us), (1_020, Some(1_030)));
+    }
 
     #[test]
     fn looks_tell_what_is_new_and_what_is_gone() {

@@ -82,6 +82,8 @@ fn measurement(round: u32, cell: usize) -> Measurement {
         bytes: 90_000,
         is_client: false,
         delay_us: Some(1_080.5),
+        lost_packets: 3,
+        queue_full_packets: 2,
     };
     Measurement {
         round,
@@ -147,6 +149,27 @@ fn grow_old(path: &Path) {
     connection
         .execute("UPDATE measurement SET body = ?1", [old_body])
         .unwrap();
+}
+
+#[test]
+fn a_record_of_a_newer_acklab_is_told_and_not_read() {
+    let (_folder, path, mut store) = created();
+    store.append(&measurement(0, 0)).unwrap();
+    drop(store);
+    let newer = SCHEMA_VERSION + 1;
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .pragma_update(None, "user_version", newer)
+        .unwrap();
+    drop(connection);
+    let told = given(Record::open(&path).unwrap_err());
+    let found = format!("a record of schema version {newer}");
+    assert!(
+        told.contains(&found) && told.contains("use a newer acklab"),
+        "{told}"
+    );
+    let told = given(Store::resume(&path).unwrap_err());
+    assert!(told.contains(&found), "{told}");
 }
 
 #[test]

@@ -361,6 +361,15 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
     assert_eq!(marks.count(), 1, "of the first step");
     let svg = named(&charts, "worth-writer-dies");
     assert_eq!(elements(svg, "circle", "").len(), 2, "two modes");
+    let ranges = ["#0072B2", "#D55E00"].map(|colour| {
+        let upright = straight(svg, colour).filter(|[from, to]| from.0 == to.0);
+        upright.map(|[from, to]| (to.1 - from.1).abs()).sum::<f64>()
+    });
+    // Of two of three with a loss more is open than of none of 20.
+    assert!(
+        ranges[0] > 2.0 * ranges[1] && ranges[1] > 10.0,
+        "{ranges:?}"
+    );
     assert!(texts(svg).contains(&"mysql semisync"));
     let is_trial = |chart: &&Chart| chart.name.starts_with("trial-");
     assert_eq!(charts.iter().filter(is_trial).count(), 7);

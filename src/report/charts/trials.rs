@@ -103,8 +103,10 @@ fn draw_course(area: &Area, course: &Course, gap: Option<(f64, f64)>) -> Drawn {
 struct Point<'s> {
     name: &'s str,
     p50_ms: f64,
-    /// Of its trials those that lost something.
+    /// Of its trials those that lost something, and what share of such faults may.
     lossy_share: f64,
+    low: f64,
+    high: f64,
 }
 
 /// Where prices were measured: each fault that befell two modes or more.
@@ -131,6 +133,8 @@ fn point(one: &ModeWorth) -> Option<Point<'_>> {
         name: &one.label,
         p50_ms: p50_us / 1e3,
         lossy_share: lossy as f64 / sound as f64,
+        low: one.worth.loss_share_min.unwrap_or(0.0),
+        high: one.worth.loss_share_max.unwrap_or(1.0),
     })
 }
 
@@ -158,13 +162,18 @@ fn draw_points(area: &Area, points: &[Point]) -> Drawn {
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .x_desc("ms for one commit, median, nothing else at work")
-        .y_desc("share of faults that lost something")
+        .y_desc("share of faults that lose something, 95 %")
         .x_label_formatter(&|value| tick(*value))
         .y_label_formatter(&|value| tick(*value))
         .label_style(font(13))
         .axis_desc_style(font(14))
         .draw()?;
     for (index, point) in points.iter().enumerate() {
+        let colour = canvas::colour(index);
+        let ends = [point.low, point.high].map(|share| (point.p50_ms, share));
+        chart.draw_series([PathElement::new(ends, colour.stroke_width(2))])?;
+        let caps = ends.map(|end| EmptyElement::at(end) + canvas::level_cap(colour));
+        chart.draw_series(caps)?;
         let at = (point.p50_ms, point.lossy_share);
         chart.draw_series([Circle::new(at, 6, canvas::mark(index))])?;
     }

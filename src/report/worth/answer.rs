@@ -1,5 +1,6 @@
 //! What came of all campaigns, in a few lines: the first thing that is read.
 
+use super::details::why_unpromised;
 use crate::analysis::worth::{Came, ModeWorth, Verdict};
 
 /// The worst first.
@@ -21,15 +22,19 @@ pub fn lines(worth: &[ModeWorth]) -> Vec<String> {
         let ours = asked.iter().filter(|one| one.worth.verdict == verdict);
         let ours: Vec<&ModeWorth> = ours.copied().collect();
         let (count, all) = (ours.len(), asked.len());
-        (count > 0).then(|| format!("{} ({count} of {all}): {}", verdict.word(), names(&ours)))
+        let between = between(verdict);
+        (count > 0).then(|| {
+            let names = names(&ours, between);
+            format!("{} ({count} of {all}): {names}", verdict.word())
+        })
     };
     let verdicts = VERDICTS.into_iter().filter_map(of_verdict);
     let controls = (!worth.is_empty()).then(|| controls(worth));
     verdicts.chain(foretold(worth)).chain(controls).collect()
 }
 
-/// `Foretold by the catalogue: 41 of 43 came so. NOT: mysql async (writer-dies: none lost). No
-/// trial tells of 1.`
+/// `Foretold by the catalogue: 41 of 43 came so. NOT: mysql async (writer-dies: none lost). Of
+/// 1 no trial tells, or too few.`
 fn foretold(worth: &[ModeWorth]) -> Option<String> {
     let all = worth.iter().flat_map(|one| &one.foretold);
     let all: Vec<Option<bool>> = all.map(|it| it.is_met).collect();
@@ -53,29 +58,43 @@ fn foretold(worth: &[ModeWorth]) -> Option<String> {
     };
     let open = match open {
         0 => String::new(),
-        open => format!(" No trial tells of {open}."),
+        open => format!(" Of {open} no trial tells, or too few."),
     };
     let all = all.len();
     (all > 0).then(|| format!("Foretold by the catalogue: {met} of {all} came so.{not}{open}"))
 }
 
-/// `mysql async (writer-dies, 3 of 5 trials), mysql group (member-dies) and 4 more`
-fn names(all: &[&ModeWorth]) -> String {
-    let name = |one: &&ModeWorth| {
-        let worth = &one.worth;
-        let (fault, lossy, sound) = (&worth.fault, worth.trials_with_loss, worth.trials_sound);
-        let share = match lossy {
-            0 => String::new(),
-            _ => format!(", {lossy} of {sound} trials"),
-        };
-        format!("{} ({fault}{share})", one.label)
-    };
-    let named: Vec<String> = all.iter().take(NAMED_MAX).map(name).collect();
+/// What stands between two: reasons have commas of their own.
+fn between(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::LostNoPromise => "; ",
+        _ => ", ",
+    }
+}
+
+/// `mysql async (writer-dies, 3 of 5 trials: no replica need have received it); mysql semisync
+/// (fall-back, 1 of 5 trials: …) and 4 more`
+fn names(all: &[&ModeWorth], between: &str) -> String {
+    let named: Vec<String> = all.iter().take(NAMED_MAX).map(|one| name(one)).collect();
     let more = match all.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    named.join(", ") + &more
+    named.join(between) + &more
+}
+
+/// A mode and a fault; what is lost has its share of trials, and why it may be.
+fn name(one: &ModeWorth) -> String {
+    let worth = &one.worth;
+    let (fault, lossy, sound) = (&worth.fault, worth.trials_with_loss, worth.trials_sound);
+    let share = match lossy {
+        0 => String::new(),
+        _ => format!(", {lossy} of {sound} trials"),
+    };
+    let why = worth.promise.as_ref().and_then(why_unpromised);
+    let why = why.filter(|_| worth.verdict == Verdict::LostNoPromise);
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{} ({fault}{share}{why})", one.label)
 }
 
 /// Whether the check was awake.
@@ -104,8 +123,9 @@ mod tests {
     fn each_verdict_is_told_once_and_the_worst_first() {
         let expected = [
             "BROKEN (1 of 5): mysql group (member-dies)",
-            "lost, no promise (2 of 5): mysql async (writer-dies, 2 of 3 trials), mysql semisync \
-             (fall-back, 1 of 3 trials)",
+            "lost, no promise (2 of 5): mysql async (writer-dies, 2 of 3 trials: no replica need \
+             have received it); mysql semisync (fall-back, 1 of 3 trials: promised only until \
+             0.021 s, when it went on alone)",
             "undecided (1 of 5): mariadb galera (member-dies)",
             "kept (1 of 5): mysql semisync (writer-dies)",
             "Foretold by the catalogue: 3 of 3 came so.",
@@ -131,8 +151,8 @@ mod tests {
         all.next().expect("one").is_met = Some(false);
         all.next().expect("another").is_met = None;
         let told = foretold(&worth).expect("a line");
-        let ends =
-            "1 of 3 came so. NOT: mysql semisync (writer-dies: none lost). No trial tells of 1.";
+        let ends = "1 of 3 came so. NOT: mysql semisync (writer-dies: none lost). Of 1 no trial \
+                    tells, or too few.";
         assert!(told.ends_with(ends), "{told}");
         worth.iter_mut().for_each(|one| one.foretold.clear());
         assert_eq!(foretold(&worth), None);
@@ -143,7 +163,7 @@ mod tests {
         let mut worth = summarise(&example()).worth;
         worth.retain(|one| one.worth.verdict == Verdict::Kept && !one.is_control);
         let many: Vec<&ModeWorth> = std::iter::repeat_n(&worth[0], 9).collect();
-        let told = names(&many);
+        let told = names(&many, between(Verdict::Kept));
         assert!(told.ends_with("(writer-dies) and 3 more"), "{told}");
         assert_eq!(told.matches("writer-dies").count(), NAMED_MAX);
     }

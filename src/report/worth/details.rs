@@ -166,53 +166,82 @@ fn promise(promise: &Promise) -> String {
         return format!("no promise: {reason}");
     }
     let mut told = format!("promised: {reason}");
-    if let Some(until_us) = promise.until_us {
-        let why = promise
-            .ended_by
-            .map(|why| format!(", when {}", why.words()));
-        let why = why.unwrap_or_default();
-        told += &format!(
-            "; in one trial only until {}{why}",
-            seconds(until_us as f64 / 1e6)
-        );
+    if let Some(end) = until(promise) {
+        told += &format!("; in one trial only {end}");
     }
-    if let Some(exempt) = promise.exempt.first() {
-        let from = seconds(exempt.from_us as f64 / 1e6);
-        told += &format!("; not from {from} on where {}", exempt.reason.words());
+    if let Some(exempt) = exempt(promise) {
+        told += &format!("; {exempt}");
     }
     told
+}
+
+/// `until 12.345 s, when it went on alone`
+fn until(promise: &Promise) -> Option<String> {
+    let until = seconds(promise.until_us? as f64 / 1e6);
+    let why = promise
+        .ended_by
+        .map(|why| format!(", when {}", why.words()));
+    Some(format!("until {until}{}", why.unwrap_or_default()))
+}
+
+/// `not from 12.345 s on where a node came back without what it had told others`
+fn exempt(promise: &Promise) -> Option<String> {
+    let exempt = promise.exempt.first()?;
+    let from = seconds(exempt.from_us as f64 / 1e6);
+    Some(format!(
+        "not from {from} on where {}",
+        exempt.reason.words()
+    ))
+}
+
+/// Why what was lost had not been promised.
+pub fn why_unpromised(promise: &Promise) -> Option<String> {
+    match promise.is_given {
+        false => Some(promise.reason.words().to_owned()),
+        true => until(promise)
+            .map(|end| format!("promised only {end}"))
+            .or_else(|| exempt(promise)),
+    }
 }
 
 fn seconds(s: f64) -> String {
     format!("{s:.3} s")
 }
 
-/// `lost in 0 of 20 trials: below 14 % of such faults take anything …`
+/// `lost in 0 of 20 trials: below 14 % of such faults take anything …`, `lost in 1 of 20 trials:
+/// 0.256 to 21.6 % of such faults take something …`
 fn bound(worth: &CampaignWorth) -> Option<String> {
     let (lossy, sound) = (worth.trials_with_loss, worth.trials_sound);
     if sound == 0 {
         return None;
     }
     let told = format!("lost in {lossy} of {}", count(sound as u64, "trial"));
-    let bound = worth.loss_share_max.map(|share| {
-        let conclusive = match worth.trials_conclusive {
-            all if all == sound => String::new(),
-            some => format!(", {some} of them with nothing in doubt"),
-        };
-        let open = match worth.trials_open {
-            0 => String::new(),
-            open => format!(
-                "; with {} in doubt counted as lost",
-                count(open as u64, "trial")
-            ),
-        };
-        let of = conclusive + &open;
-        format!(
-            "{of}: below {} of such faults take anything (95 %, Clopper and Pearson 1934)",
-            percent(share)
-        )
-    });
-    Some(told + &bound.unwrap_or_default())
+    let share = match (worth.loss_share_min, worth.loss_share_max) {
+        (_, None) => return Some(told),
+        (None, Some(most)) => format!("below {} of such faults take anything (95 %", percent(most)),
+        (Some(least), Some(most)) => format!(
+            "{} to {} of such faults take something (each end 95 %",
+            percent(least),
+            percent(most)
+        ),
+    };
+    let of = conclusive(worth);
+    Some(format!("{told}{of}: {share}, Clopper and Pearson 1934)"))
+}
+
+/// Which trials a bound is of, where it is not of all that are sound.
+fn conclusive(worth: &CampaignWorth) -> String {
+    let some = match worth.trials_conclusive {
+        all if all == worth.trials_sound => String::new(),
+        some => format!(", {some} of them with nothing in doubt"),
+    };
+    match worth.trials_open {
+        0 => some,
+        open => {
+            let open = count(open as u64, "trial");
+            format!("{some}; with {open} in doubt counted as lost")
+        }
+    }
 }
 
 /// `1. after 200 ms to 1.5 s, power cut: writer, drop-all: done at 0.520 to 1.434 s, on a; seen: …`
@@ -363,6 +392,9 @@ fn foretold(one: &Foretold) -> String {
     match one.is_met {
         Some(true) => format!("as foretold{where_from}: {what}, {trials}{because}"),
         Some(false) => format!("NOT as foretold{where_from}: {what}, {trials}"),
+        None if one.trials > 0 && one.is_seen => {
+            format!("foretold{where_from}: {what}; seen {trials}, too few to tell")
+        }
         None => format!("foretold{where_from}: {what}; no trial tells"),
     }
 }

@@ -40,6 +40,12 @@ impl Alone {
         self.is_known = false;
     }
 
+    /// The last moment at which it said that it was in company, if it has said nothing else since.
+    pub fn in_company_us(&self) -> Option<u64> {
+        let is_heard = self.last.is_some() && self.went_us.is_none();
+        is_heard.then_some(self.with_others_us)
+    }
+
     /// Its server starts anew, and counts from nothing.
     pub fn begin_again(&mut self) {
         self.last = None;
@@ -84,6 +90,10 @@ mod tests {
         assert!(alone.is_known);
         alone.miss();
         assert!(!alone.is_known && alone.last().is_some());
+        assert_eq!(alone.in_company_us(), Some(10), "until then it was");
+        alone.see(20, company(true, 1));
+        assert_eq!(alone.in_company_us(), None);
+        assert_eq!(Alone::default().in_company_us(), None);
     }
 
     #[test]

@@ -157,6 +157,7 @@ fn plan(
         database: DATABASE.to_owned(),
         tls: subject.study.has_tls(subject.spec),
         sessions: post.sessions,
+        accounts: post.accounts.clone(),
         timeout: fault.client_timeout,
         reconnect_every: RECONNECT_EVERY,
         seed,

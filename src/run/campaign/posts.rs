@@ -8,8 +8,15 @@
 //! did, nobody would be left to see who serves afterwards, nor what both sides of a cut take. So of
 //! a fault that does that to the first site, half of the clients stand elsewhere, whatever else it
 //! says: in the site of the last node that stands in another one.
+//!
+//! Each half has accounts of its own then. Who is cut off in the middle of a transaction keeps its
+//! rows locked, for as long as nobody ends the connection: on the same accounts the clients beside
+//! the writer would soon stand still, and hardly anything would be left of what a cut-off writer
+//! acknowledges.
 
-use crate::load::ledgers::SESSIONS;
+use std::ops::Range;
+
+use crate::load::ledgers::{ACCOUNTS, SESSIONS};
 use crate::study::faults::{ClientsAt, Deed, Fault, Target};
 
 /// Clients in one site.
@@ -17,6 +24,8 @@ use crate::study::faults::{ClientsAt, Deed, Fault, Target};
 pub struct Post {
     pub site: String,
     pub sessions: u32,
+    /// Those that they move amounts between.
+    pub accounts: Range<u16>,
     /// Index of the node that they begin with.
     pub first_writer: u8,
 }
@@ -26,9 +35,10 @@ pub fn posts(fault: &Fault, sites: &[String]) -> Vec<Post> {
     let Some(first) = sites.first() else {
         return vec![];
     };
-    let post = |site: &String, sessions| Post {
+    let post = |site: &String, sessions, accounts| Post {
         site: site.clone(),
         sessions,
+        accounts,
         first_writer: 0,
     };
     if fault.clients_at == ClientsAt::EveryNode {
@@ -38,20 +48,24 @@ pub fn posts(fault: &Fault, sites: &[String]) -> Vec<Post> {
     let elsewhere = sites.iter().rev().find(|site| *site != first);
     match elsewhere.filter(|_| are_apart) {
         Some(other) => {
-            let there = SESSIONS / 2;
-            vec![post(first, SESSIONS - there), post(other, there)]
+            let (there, half) = (SESSIONS / 2, ACCOUNTS / 2);
+            vec![
+                post(first, SESSIONS - there, 0..half),
+                post(other, there, half..ACCOUNTS),
+            ]
         }
-        None => vec![post(first, SESSIONS)],
+        None => vec![post(first, SESSIONS, 0..ACCOUNTS)],
     }
 }
 
 /// One at each node: two at the same one would meet there, as they do on a single server. A single
-/// server has all.
+/// server has all. What they do to the same accounts is what such a fault is for.
 fn at_every_node(sites: &[String]) -> Vec<Post> {
     let sessions = if sites.len() > 1 { 1 } else { SESSIONS };
     let post = |(node, site): (u8, &String)| Post {
         site: site.clone(),
         sessions,
+        accounts: 0..ACCOUNTS,
         first_writer: node,
     };
     (0..).zip(sites).map(post).collect()
@@ -117,6 +131,19 @@ mod tests {
         // A server's death is no site's.
         let killed = fault(first, &[Deed::Kill(Target::Site)]);
         assert_eq!(at(&killed, &sites), all);
+    }
+
+    #[test]
+    fn clients_of_two_sites_never_wait_for_each_other() {
+        let sites = ["a", "b"].map(str::to_owned);
+        let accounts = |clients_at| -> Vec<Range<u16>> {
+            let posts = posts(&fault(clients_at, &[]), &sites).into_iter();
+            posts.map(|post| post.accounts).collect()
+        };
+        assert_eq!(accounts(ClientsAt::BothSides), [0..32, 32..64]);
+        assert_eq!(accounts(ClientsAt::FirstSite), vec![0..ACCOUNTS; 1]);
+        // There they are to meet.
+        assert_eq!(accounts(ClientsAt::EveryNode), [0..64, 0..64]);
     }
 
     #[test]

@@ -3,29 +3,27 @@
 
 use std::thread;
 
-use super::stage::Stage;
+use super::stage::{Seen, Stage, UnseenCuts};
 use crate::error::{Result, breakdown};
 use crate::lab::disk::CutReport;
 use crate::lab::link::{Change, CutEchoes, LinkChange, LinkSeen};
 use crate::lab::netns::Place;
+use crate::record::trials::Done;
 use crate::study::disk::PowerCut;
 
 impl Stage<'_, '_> {
-    /// Nothing passes between these nodes and anybody any more, at their own ends; with `site`,
-    /// neither between the clients in the first writer's site and anybody.
-    ///
-    /// # Errors
-    /// A breakdown if the link switch has died.
-    pub fn darken(&mut self, nodes: &[usize], site: bool) -> Result<()> {
+    /// Nothing is to pass between these nodes and anybody any more, at their own ends; with `site`,
+    /// neither between the clients in the first writer's site and anybody. In force once links are
+    /// laid: see [`Stage::lay_links`].
+    pub fn darken(&mut self, nodes: &[usize], site: bool) {
         self.state.wires.dark.extend(nodes);
         self.state.wires.is_site_dark |= site;
-        self.lay_links()
     }
 
     /// Links are what distances make of them, and steps of that.
     ///
     /// # Errors
-    /// As there.
+    /// A breakdown if the link switch has died.
     pub fn lay_links(&self) -> Result<()> {
         let changes = self.state.wires.all(&self.subject.places());
         let network = &self.subject.rig.network;
@@ -53,7 +51,7 @@ impl Stage<'_, '_> {
         network.is_undone(distances, change, way, &self.node_places())
     }
 
-    /// Sends echoes into cuts, which are in force: see [`Stage::see_cuts`].
+    /// Sends echoes into cuts, which are in force: see [`Stage::seen_later`].
     ///
     /// # Errors
     /// As there.
@@ -62,12 +60,41 @@ impl Stage<'_, '_> {
         network.send_into_cuts(cuts, &self.node_places())
     }
 
-    /// Whether those cuts can be seen, and how.
+    /// What is seen of the step under way, whose cuts show only when answers would have come: until
+    /// then it has not been seen to bite. No step waits for that. See [`Stage::see_all_cuts`].
+    pub fn seen_later(
+        &mut self,
+        echoes: Vec<CutEchoes>,
+        (nodes, is_whole, said): (Vec<usize>, bool, String),
+    ) -> Seen {
+        self.state.unseen_cuts.push(UnseenCuts {
+            step: self.state.step,
+            echoes,
+            is_whole,
+        });
+        Seen {
+            nodes,
+            bite: Some(false),
+            said,
+        }
+    }
+
+    /// Looks for all cuts that echoes were sent into: no answer has come, and the switch has
+    /// dropped at least those.
     ///
     /// # Errors
-    /// As there.
-    pub fn see_cuts(&self, echoes: Vec<CutEchoes>) -> Result<(bool, String)> {
-        Ok(told(&self.subject.rig.network.see_cuts(echoes)?))
+    /// A breakdown if the link switch has died.
+    pub fn see_all_cuts(&mut self, steps: &mut [Done]) -> Result<()> {
+        for unseen in std::mem::take(&mut self.state.unseen_cuts) {
+            let (bite, said) = told(&self.subject.rig.network.see_cuts(unseen.echoes)?);
+            let done = steps.iter_mut().filter(|done| done.step == unseen.step);
+            done.for_each(|done| {
+                done.bite = Some(unseen.is_whole && bite);
+                let between = if done.seen.is_empty() { "" } else { "; " };
+                done.seen = format!("{}{between}{said}", done.seen);
+            });
+        }
+        Ok(())
     }
 
     fn node_places(&self) -> Vec<&Place> {

@@ -10,6 +10,7 @@ use super::subject::Subject;
 use super::wires::Wires;
 use crate::error::Result;
 use crate::lab::disk::Remembered;
+use crate::lab::link::CutEchoes;
 use crate::lab::mode::Gtids;
 use crate::lab::mode::blocked::Blocked;
 use crate::lab::mode::candidates::Had;
@@ -36,6 +37,15 @@ pub struct Seen {
     pub bite: Option<bool>,
     /// What was looked at, and what it said.
     pub said: String,
+}
+
+/// Echoes sent into the cuts of a step.
+#[derive(Debug)]
+pub struct UnseenCuts {
+    pub step: usize,
+    pub echoes: Vec<CutEchoes>,
+    /// All else that can be seen of the step is.
+    pub is_whole: bool,
 }
 
 /// What a disk was made to be, and can be brought back from.
@@ -74,6 +84,10 @@ pub struct State {
     pub is_for_in_flight: bool,
     /// When its deed was done, all that is only looked at left out.
     pub armed: Option<Mark>,
+    /// Cuts whose echoes may still be answered.
+    pub unseen_cuts: Vec<UnseenCuts>,
+    /// The one moment from which it is in force, where there is one; µs of the history's clock.
+    pub in_force_us: Option<u64>,
     /// The node that takes writes by what was done, and since when; µs of the history's clock.
     pub writer: usize,
     pub writer_since_us: u64,
@@ -218,13 +232,15 @@ impl<'s, 'a> Stage<'s, 'a> {
         Ok(())
     }
 
-    /// Lets appliers go on that a session of ours blocks at these nodes.
-    pub fn free(&mut self, nodes: &[usize]) {
+    /// Lets appliers go on that a session of ours blocks at these nodes; how many servers say that
+    /// the lock is gone.
+    pub fn free(&mut self, nodes: &[usize]) -> usize {
         let all = std::mem::take(&mut self.state.blocked).into_iter();
         let (freed, rest): (Vec<Blocked>, Vec<Blocked>) =
             all.partition(|blocked| nodes.contains(&blocked.node));
         self.state.blocked = rest;
-        freed.into_iter().for_each(Blocked::free);
+        let said = freed.into_iter().map(Blocked::free);
+        said.filter(|is_gone| *is_gone).count()
     }
 
     /// Whether the only server of a mode runs on with a sound disk: for the next trial its ledger

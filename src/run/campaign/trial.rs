@@ -107,6 +107,7 @@ fn never(at: usize, step: &Step) -> String {
 fn carry_out(stage: &mut Stage<'_, '_>, at: usize, deed: Deed) -> Result<(Done, Mark)> {
     stage.state.step = at;
     stage.state.armed = None;
+    stage.state.in_force_us = None;
     let begun_us = stage.crowd.now_us();
     let seen = deeds::perform(stage, deed)?;
     let armed = stage.state.armed.unwrap_or_else(|| stage.mark());
@@ -118,6 +119,7 @@ fn carry_out(stage: &mut Stage<'_, '_>, at: usize, deed: Deed) -> Result<(Done, 
         bite: seen.bite,
         seen: seen.said,
         dropped_writes: 0,
+        in_force_us: stage.state.in_force_us,
     };
     Ok((done, armed))
 }
@@ -128,7 +130,9 @@ fn end(stage: &mut Stage<'_, '_>, played: Result<()>, trial: &mut Trial) -> Resu
     if played == Err(Error::Interrupted) {
         return played;
     }
-    let told = played.and_then(|()| stage.deliver());
+    // However it went: what was cut tells whether it was.
+    let seen = stage.see_all_cuts(&mut trial.steps);
+    let told = played.and(seen).and_then(|()| stage.deliver());
     let told = told.and_then(|()| stage.look_alone());
     let told = told.and_then(|()| stage.crowd.check());
     let stopped = stage.crowd.stop().map(|history| trial.history = history);
@@ -153,6 +157,10 @@ fn note(stage: &mut Stage<'_, '_>, trial: &mut Trial) {
     trial.delivered = state.delivered.take().unwrap_or_default();
     trial.alone_us = state.alone.went_us;
     trial.alone_known = state.alone.is_known;
+    trial.company_us = match trial.alone_known {
+        true => None,
+        false => state.alone.in_company_us(),
+    };
     trial.recovery = state.recovery;
 }
 

@@ -14,7 +14,7 @@ use crate::record::{Handshakes, Header, Lag, Measurement};
 use crate::run::events::Events;
 use crate::run::order::Order;
 use crate::run::rig::{distinct_tables, uses_up_tables};
-use crate::run::target::Target;
+use crate::run::target::{Edge, Target};
 use crate::run::window::{Accounts, NodeStatus, Reading};
 
 impl Target for Endpoints<'_> {
@@ -74,9 +74,12 @@ impl Target for Endpoints<'_> {
         self.driver.iterate()
     }
 
-    fn status(&mut self, cell: &Cell) -> Result<NodeStatus> {
-        let servers = self.all[cell.mode].servers();
-        let counters = servers.map(|server| {
+    fn status(&mut self, cell: &Cell, edge: Edge) -> Result<NodeStatus> {
+        let mut servers: Vec<_> = self.all[cell.mode].servers().collect();
+        if edge == Edge::Begin {
+            servers.reverse();
+        }
+        let counters = servers.into_iter().map(|server| {
             let counters = status::read(server, None)?;
             Ok((server.name().to_owned(), counters))
         });

@@ -11,7 +11,7 @@ use crate::record::trials::{self, Campaign};
 use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, histogram};
 use crate::run::events::{CampaignStep, Event, Events, Step};
 use crate::run::order::Order;
-use crate::run::target::Target;
+use crate::run::target::{Edge, Target};
 use crate::run::window::{Accounts, NodeStatus, Reading};
 use crate::study::fault::Durability;
 use crate::study::faults;
@@ -34,6 +34,8 @@ pub struct Script {
     pub late: Vec<bool>,
     /// The share of CPU time that is stolen in each, in their order; none after the last.
     pub stolen: Vec<f64>,
+    /// The share that is stolen each time that is asked, in their order; none after the last.
+    pub stolen_when_asked: Vec<f64>,
     /// Whether replicas are never level.
     pub is_behind: bool,
     /// Commits per second of a number of connections.
@@ -230,7 +232,7 @@ impl Target for Scripted {
         })
     }
 
-    fn status(&mut self, _cell: &Cell) -> Result<NodeStatus> {
+    fn status(&mut self, _cell: &Cell, _edge: Edge) -> Result<NodeStatus> {
         self.step("status")?;
         Ok(NodeStatus::default())
     }
@@ -315,6 +317,14 @@ impl Target for Scripted {
         match script.cannot_close {
             true => Err(breakdown("close", "as scripted")),
             false => Ok(()),
+        }
+    }
+
+    fn stolen_now(&mut self) -> f64 {
+        let asked = &mut self.0.borrow_mut().stolen_when_asked;
+        match asked.is_empty() {
+            true => 0.0,
+            false => asked.remove(0),
         }
     }
 

@@ -77,13 +77,14 @@ fn each_iteration_of_mysqlslap_has_its_reload_before_it() {
     ran.outcome.as_ref().unwrap();
     let steps = between(&ran.target.steps(), "begin watch", "set distances");
     let read = ["status", "accounts"];
+    // Reading the counters is left out, too.
     let left_out = [
-        "status",
         "accounts",
+        "status",
         "reload",
         "wait level",
-        "accounts",
         "status",
+        "accounts",
         "iterate",
     ];
     let end = [
@@ -390,4 +391,32 @@ fn what_was_measured_in_another_order_is_not_gone_on_with() {
     let said = refused.outcome.unwrap_err().to_string();
     assert!(said.contains("in another order"), "{said}");
     assert_eq!(refused.target.steps().len(), 0, "no lab was loaded");
+}
+
+#[test]
+fn what_is_made_again_waits_until_the_host_is_calm_but_not_for_ever() {
+    let waited = |asked: &[f64]| {
+        let script = Script {
+            stolen: vec![0.3; 100],
+            stolen_when_asked: asked.to_vec(),
+            ..Script::default()
+        };
+        let study = Study {
+            rounds: 30,
+            ..small()
+        };
+        let ran = run(&study, script);
+        ran.outcome.as_ref().unwrap();
+        let left = ran.target.0.borrow().stolen_when_asked.len();
+        (ran.taken("wait 1s"), asked.len() - left)
+    };
+    let (calm, _) = waited(&[]);
+    // Two are robbed, and the third look finds nothing stolen.
+    assert_eq!(waited(&[0.2, 0.11, 0.1]), (calm + 2, 3));
+    // Again and again for so long, and for so long in all.
+    let once = [vec![0.2; CALM_LOOKS_MAX as usize], vec![0.0; 100]].concat();
+    assert_eq!(waited(&once).0, calm + CALM_LOOKS_MAX as usize);
+    let always = vec![0.2; 1000];
+    let most = CALM_LOOKS_OF_RUN_MAX as usize;
+    assert_eq!(waited(&always), (calm + most, most));
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::error::Mistake;
 use crate::study::fault_catalogue::{self, Case, CatalogueRow};
-use crate::study::faults::Fault;
 use crate::study::faults::fit::misfits;
+use crate::study::faults::{Control, Fault};
 use crate::study::written::walk::one_of_names;
 use crate::study::{Capabilities, Flavour, ModeSpec};
 
 /// Where these mistakes are.
 pub const PLACE: &str = "command line";
-/// All rows of the catalogue.
+/// All rows of the catalogue that break something.
 pub const ALL: &str = "all";
 /// Trials of what makes vanish what a row shows, where all rows are asked for.
 const COUNTER_TRIALS: u32 = 1;
@@ -249,6 +249,8 @@ impl Choice<'_> {
             Rows::All => {
                 let pairs = self.field.pairs();
                 let rows = fault_catalogue::all().iter();
+                // One trial of each case, which is its share, has no interval.
+                let rows = rows.filter(|row| !row.only_looks());
                 Ok(rows.flat_map(|row| self.cases(row, &pairs, true)).collect())
             }
         }
@@ -316,8 +318,12 @@ impl Choice<'_> {
             self.chosen(row, cases, pairs)
         };
         let (mut cases, mut counters) = (of(&row.cases), of(&row.counters));
+        // A control that is to lose in a share of its trials is held against that in each mode.
+        let is_share = matches!(row.fault.control, Some(Control::Loses(_)));
         if is_among && self.trials.is_none() {
-            share_out(row.trials, &mut cases);
+            if !is_share {
+                share_out(row.trials, &mut cases);
+            }
             share_out(COUNTER_TRIALS, &mut counters);
         }
         cases.extend(counters);

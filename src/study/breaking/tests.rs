@@ -250,6 +250,24 @@ fn the_whole_catalogue_fits_one_study() {
     assert!(all.len() > 150 && !all.iter().any(|(_, label, _)| is_old(label)));
     let trials: u32 = all.iter().map(|(.., trials)| trials).sum();
     assert!((300..600).contains(&trials), "{trials}");
+    // What only looks is asked for by its name, and has all of its trials then.
+    assert!(!all.iter().any(|(fault, ..)| *fault == "fresh-reads"));
+    let looks = self::study(&asked(&["fresh-reads"]));
+    let looks = injected(&looks).into_iter();
+    let looks: Vec<u32> = looks
+        .filter(|(fault, ..)| *fault == "fresh-reads")
+        .map(|(.., trials)| trials)
+        .collect();
+    assert!(
+        looks.len() == 27 && looks.iter().all(|trials| *trials == 5),
+        "{looks:?}"
+    );
+    // A control of a share is held against it in each mode: of two trials one may well miss.
+    let loose = all
+        .iter()
+        .filter(|(fault, label, _)| *fault == "loose-power-cut" && label.contains("sync_binlog=0"));
+    let loose: Vec<u32> = loose.map(|(.., trials)| *trials).collect();
+    assert_eq!(loose, [5, 5]);
     // One that stands farther apart than the others.
     let far = study
         .sweeps

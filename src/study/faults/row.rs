@@ -182,6 +182,11 @@ impl CatalogueRow {
         self.numbers.is_empty() && self.fault.control.is_none()
     }
 
+    /// Whether it breaks nothing: readers look, and no known anomaly is provoked.
+    pub fn only_looks(&self) -> bool {
+        self.fault.steps.is_empty() && self.numbers.is_empty()
+    }
+
     /// Whether a case of it is of that mode, whatever its settings.
     pub fn is_for(&self, mode: &str) -> bool {
         self.cases.iter().any(|case| case.spec.mode.name() == mode)

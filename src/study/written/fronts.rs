@@ -1,7 +1,7 @@
 //! `front`, `front_at` and `memory` of a `[[mode]]`.
 
 use super::walk::{Node, Table};
-use crate::study::{Front, FrontAt, ModeSpec, Proxy, limits, units};
+use crate::study::{Front, FrontAt, Proxy, limits, units};
 
 const FRONTS: [(&str, Option<Proxy>); 4] = [
     ("direct", None),
@@ -85,13 +85,4 @@ fn wrong_size(node: &Node<'_>) {
     node.wrong(&format!(
         "must be a size from {low} to {high}, such as \"2GB\""
     ));
-}
-
-/// How near a mode is to being measured on the same terms as `own`, to be its baseline. A
-/// baseline that goes through a front stands for its own front only: what the front itself costs
-/// is told against the direct way.
-pub fn likeness(spec: &ModeSpec, own: &ModeSpec) -> (bool, bool) {
-    let is_own = spec.mode == own.mode && own.front.is_some();
-    let front = if is_own { None } else { own.front };
-    (spec.memory_bytes == own.memory_bytes, spec.front == front)
 }

@@ -12,18 +12,23 @@ use crate::study::{Mode, ModeSpec, fault_catalogue, limits};
 /// Trials of a fault in each mode, if the study does not say.
 const TRIALS: u32 = 5;
 
+/// What a fault is checked against.
+pub struct Surroundings<'a> {
+    pub modes: &'a [ModeSpec],
+    /// Whether modes are as they are meant: what is wrong is read as something else.
+    pub are_modes_sound: bool,
+    pub sites: &'a [String],
+    pub are_emulated: bool,
+}
+
 /// All faults of a study, each in the modes that it names, or in all that it fits. Of somebody
 /// else's servers they are a mistake that is told elsewhere.
-pub fn read(
-    study: &Table<'_>,
-    modes: &[ModeSpec],
-    sites: &[String],
-    are_emulated: bool,
-) -> Vec<Injection> {
-    let is_of_labs = modes.iter().all(|spec| spec.mode != Mode::Endpoint);
+pub fn read(study: &Table<'_>, around: &Surroundings<'_>) -> Vec<Injection> {
+    let mut modes = around.modes.iter();
+    let is_of_labs = modes.all(|spec| spec.mode != Mode::Endpoint);
     let node = study.get("fault").filter(|_| is_of_labs);
     let tables = node.map(|node| node.tables()).unwrap_or_default();
-    if let Some(first) = tables.first().filter(|_| !are_emulated) {
+    if let Some(first) = tables.first().filter(|_| !around.are_emulated) {
         first.wrong("", "needs emulated disks: say `disk` or `images`");
     }
     let known: Vec<&Fault> = fault_catalogue::all()
@@ -33,7 +38,7 @@ pub fn read(
     let mut names = BTreeSet::new();
     let mut injections = Vec::new();
     for table in &tables {
-        let injection = injection(table, &known, modes, sites);
+        let injection = injection(table, &known, around);
         if let Some(one) = &injection {
             let name = |label: &String| (label.clone(), one.fault.name.clone());
             let twice = one.modes.iter().find(|label| !names.insert(name(label)));
@@ -47,19 +52,19 @@ pub fn read(
     injections
 }
 
-fn injection(
-    table: &Table<'_>,
-    known: &[&Fault],
-    modes: &[ModeSpec],
-    sites: &[String],
-) -> Option<Injection> {
+fn injection(table: &Table<'_>, known: &[&Fault], around: &Surroundings<'_>) -> Option<Injection> {
     let written = faults::read(table, known);
     let trials = table.read("trials", |node| node.count(limits::TRIALS));
-    let chosen = table.get("modes").map(|node| quick::named(&node, modes));
+    let chosen = table
+        .get("modes")
+        .map(|node| quick::named(&node, around.modes));
     table.finish();
     let fault = written.fault.as_ref()?;
-    let pair = |spec| (spec, misfits(fault, spec, sites));
-    let all: Vec<(&ModeSpec, Vec<Misfit>)> = modes.iter().map(pair).collect();
+    let pair = |spec| match around.are_modes_sound {
+        true => (spec, misfits(fault, spec, around.sites)),
+        false => (spec, vec![]),
+    };
+    let all: Vec<(&ModeSpec, Vec<Misfit>)> = around.modes.iter().map(pair).collect();
     let modes = match chosen {
         Some(labels) => named(&written, &all, &labels),
         None => fitting(table, &written, &all),

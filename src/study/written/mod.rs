@@ -59,7 +59,9 @@ fn study(
     let title = table.read("title", Node::words);
     let title = title.unwrap_or(&name).to_owned();
     let sites = sites::read(table);
+    let before = table.mistakes_so_far();
     let modes = modes(table, capabilities, &sites, read_file);
+    let are_modes_sound = table.mistakes_so_far() == before;
     let is_of_endpoints = modes.iter().any(|spec| spec.mode == Mode::Endpoint);
     let sites = match is_of_endpoints {
         true => vec![endpoints::SITE.to_owned()],
@@ -73,7 +75,13 @@ fn study(
     let (mut sweeps, only) = sweeps(table, &sites, &modes, disk.as_ref());
     let images = images(table, disk, &modes, &mut sweeps);
     let (sweeps, short) = quick::split(table, sweeps, &only);
-    let injections = injections::read(table, &modes, &sites, images.is_some());
+    let around = injections::Surroundings {
+        modes: &modes,
+        are_modes_sound,
+        sites: &sites,
+        are_emulated: images.is_some(),
+    };
+    let injections = injections::read(table, &around);
     let mut study = Study {
         name,
         title,

@@ -392,11 +392,8 @@ fn default_baseline(rows: &[Row<'_>], index: usize) -> Option<String> {
         .map(|row| &row.spec)
         .filter(|spec| is_baseline(spec))
         .collect();
-    let likeness = |spec: &&&ModeSpec| {
-        let on_terms = fronts::likeness(spec, own);
-        (spec.variables == own.variables, on_terms)
-    };
     // The first of those that are most alike.
+    let likeness = |spec: &&&ModeSpec| spec.likeness(own);
     let chosen = candidates.iter().rev().max_by_key(likeness)?;
     (chosen.label != own.label).then(|| chosen.label.clone())
 }

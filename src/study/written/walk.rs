@@ -187,6 +187,11 @@ impl<'d> Table<'d> {
             .collect()
     }
 
+    /// How many mistakes have been found in the whole document so far.
+    pub fn mistakes_so_far(&self) -> usize {
+        self.document.mistakes.borrow().len()
+    }
+
     /// Notes a mistake about the table as a whole.
     pub fn wrong(&self, given: &str, allowed: &str) {
         self.document

@@ -47,7 +47,6 @@ fn counts_are_summed_up_over_sound_trials() {
     assert_eq!((worth.counts.recovered, worth.counts.holes), (3, 1));
     let sound = [0, 1, 3].map(|at: usize| worth.each[at].counts.acknowledged);
     assert_eq!(worth.counts.acknowledged, sound.iter().sum::<usize>());
-    assert_eq!(worth.loss_share_max, None);
     assert_eq!(worth.verdict, Verdict::LostNoPromise);
     let missing = ["in 1 of 4 trials a disk of the lab's own was full"];
     assert_eq!(worth.missing, missing);
@@ -96,6 +95,34 @@ fn none_of_n_trials_has_its_bound() {
     let is_open = |planted| made(Setting::Promoted, planted, 5).judged().is_open();
     assert!(!is_open(LEGAL) && !is_open(Planted::NotReached));
     assert!(is_open(Planted::Undone) && is_open(Planted::NotBitten));
+}
+
+/// "1 of n" says less than it seems to.
+#[test]
+fn a_share_that_was_seen_has_both_its_ends() {
+    // Of 20 one: 0.95^(1/20) of 20 are seen at least once in 5 %; at most one in 5 %.
+    let least = share_min(19, 1).expect("one was seen");
+    assert!(
+        (least - (1.0 - 0.95_f64.powf(1.0 / 20.0))).abs() < 1e-6,
+        "{least}"
+    );
+    let most = share_max(19, 1).expect("not all");
+    let at_most_one = |x: f64| (1.0 - x).powi(20) + 20.0 * x * (1.0 - x).powi(19);
+    assert!((at_most_one(most) - 0.05).abs() < 1e-6, "{most}");
+    assert_eq!((share_min(20, 0), share_max(0, 20)), (None, None));
+    let ends = |planted: &[Planted]| {
+        let worth = worth(Setting::Unpromised, planted);
+        (worth.loss_share_min, worth.loss_share_max)
+    };
+    assert_eq!(ends(&[LEGAL, LEGAL]), (None, share_max(2, 0)));
+    assert_eq!(
+        ends(&[LEGAL, Planted::Lost]),
+        (share_min(1, 1), share_max(1, 1))
+    );
+    assert_eq!(ends(&[Planted::Lost; 3]), (share_min(0, 3), Some(1.0)));
+    // One in doubt may have lost something, and has shown nothing.
+    let open = [LEGAL, Planted::Lost, Planted::Undone];
+    assert_eq!(ends(&open), (share_min(1, 1), share_max(1, 2)));
 }
 
 #[test]

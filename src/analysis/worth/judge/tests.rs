@@ -60,6 +60,26 @@ fn without_the_fault_only_what_nothing_allows_is_broken() {
     }
 }
 
+/// It did not answer at last. Until its last word it was in company; later it may not have been.
+#[test]
+fn a_last_word_decides_what_came_before_it_and_no_loss_after_it() {
+    let heard_until = |us: u64| {
+        move |made: &mut Made| {
+            made.trial.alone_known = false;
+            made.trial.company_us = Some(us);
+        }
+    };
+    let always = u64::MAX;
+    assert_eq!(
+        verdict_with(legal(Setting::Promoted), heard_until(always)),
+        Verdict::Kept
+    );
+    assert_eq!(verdict_with(broken(), heard_until(always)), Verdict::Broken);
+    let never = verdict_with(legal(Setting::Promoted), heard_until(0));
+    assert_eq!(never, Verdict::NoneLostNoPromise);
+    assert_eq!(verdict_with(broken(), heard_until(0)), Verdict::Undecided);
+}
+
 #[test]
 fn without_enough_seen_nothing_is_kept_but_what_is_broken_is() {
     let unseen = |made: &mut Made| made.fault.reach.push(Reach::BothWrote);

@@ -307,6 +307,12 @@ fn a_promise_ends_where_it_went_on_alone_or_a_disk_failed() {
     assert_eq!(ends(&semisync, &steps, None), (None, None, true));
     let alone = (Some(400), Some(Reason::WentAlone), true);
     assert_eq!(ends(&semisync, &steps, Some(400)), alone);
+    // It did not answer at last: from its last word on nothing is sure.
+    let mut silent = trial(&steps, &[(0, 500)]);
+    (silent.alone_known, silent.company_us) = (false, Some(300));
+    let promise = promised_of(&semisync, &steps, &silent);
+    let ended = (promise.until_us, promise.ended_by);
+    assert_eq!(ended, (Some(300), Some(Reason::Unheard)));
     // Nobody takes over: it hangs on nobody else.
     let healed: [Did; 2] = [(cut(), &[0]), (Deed::HealLinks, &[])];
     assert_eq!(ends(&semisync, &healed, Some(400)), (None, None, false));

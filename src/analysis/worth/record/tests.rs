@@ -236,3 +236,23 @@ fn a_variant_is_judged_by_what_it_changes() {
     });
     assert_eq!(flushes(&spec), 10_000);
 }
+
+#[test]
+fn an_option_that_no_running_server_tells_of_is_taken_as_it_was_asked() {
+    let mut header = example().header;
+    let mut spec = header.study.modes[2].clone();
+    header.labs[0].modes = vec![spec.label.clone()];
+    let is_replica =
+        |spec: &ModeSpec| promise_terms(&header, spec, Durability::STRICT).comes_back_as_replica;
+    assert!(!is_replica(&spec));
+    for name in ["init_rpl_role", "init-rpl-role"] {
+        spec.variables = [(name.to_owned(), "SLAVE".to_owned())].into();
+        assert!(is_replica(&spec), "{name}");
+    }
+    // What a server tells of counts.
+    for of_node in header.labs[0].variables.values_mut() {
+        of_node.insert("init_rpl_role".to_owned(), "MASTER".to_owned());
+    }
+    let terms = promise_terms(&header, &spec, Durability::STRICT);
+    assert!(!terms.comes_back_as_replica);
+}

@@ -1,13 +1,23 @@
 //! Ten thousand made-up trials with one anomaly each: exactly that is found, and nothing else.
 
+use nix::sys::resource::{UsageWho, getrusage};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::made::{Made, Setting};
 use super::planted::Planted;
 
+/// CPU time that ten thousand may take.
+const CPU_MAX_S: i64 = 60;
+
+fn cpu_s() -> i64 {
+    let used = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
+    used.user_time().tv_sec() + used.system_time().tv_sec()
+}
+
 #[test]
 fn each_of_ten_thousand_planted_anomalies_is_found_and_nothing_else() {
+    let before_s = cpu_s();
     let mut counts = [0_usize; Planted::ALL.len()];
     for seed in 0..10_000 {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -26,4 +36,6 @@ fn each_of_ten_thousand_planted_anomalies_is_found_and_nothing_else() {
         counts[at] += 1;
     }
     assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    let took_s = cpu_s() - before_s;
+    assert!(took_s <= CPU_MAX_S, "{took_s} s");
 }

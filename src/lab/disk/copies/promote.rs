@@ -80,6 +80,8 @@ pub struct Rule {
     /// Takes the best copy that is there even if fewer are than can show that it is, or if a
     /// mirror's only one may have been left behind. What was reported done may be lost then.
     pub is_forced: bool,
+    /// Copies that are not asked, and will follow whoever takes over: they count for writing only.
+    pub followers: usize,
 }
 
 impl Rule {
@@ -182,7 +184,7 @@ pub fn choose(rule: &Rule, surveys: &[Survey]) -> Result<Choice, Refusal> {
     if rule.is_mirror() && known.len() == 1 {
         judge_lone(rule, &surveys[chosen])?;
     }
-    let (have, need) = (surveys.len(), rule.write_quorum);
+    let (have, need) = (surveys.len() + rule.followers, rule.write_quorum);
     match have < need {
         true if !rule.is_mirror() => Err(Refusal::TooFewToWrite { chosen, have, need }),
         is_alone => Ok(Choice { chosen, is_alone }),

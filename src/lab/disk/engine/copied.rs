@@ -193,13 +193,20 @@ impl<R> Engine<R> {
 
     /// Without power nothing is heard or said, and what was asked comes to nothing.
     pub(super) fn fall_silent(&mut self) {
+        self.hang_up();
         let Some(member) = &mut self.member else {
             return;
         };
-        member.hang_up_all();
-        member.pass_due = None;
         let asked = std::mem::take(&mut member.asked);
         asked.into_values().for_each(|asked| self.fail(asked.reply));
+    }
+
+    /// Nothing is heard or said any more.
+    pub(super) fn hang_up(&mut self) {
+        if let Some(member) = &mut self.member {
+            member.hang_up_all();
+            member.pass_due = None;
+        }
     }
 
     /// Does what the role wants done, and what follows from it at once.

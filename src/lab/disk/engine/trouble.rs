@@ -36,7 +36,11 @@ impl<R> Engine<R> {
     }
 
     /// Goes on if it stalled: each request takes as long as if no time had passed meanwhile.
+    /// Without power whoever waits is told.
     pub fn go_on(&mut self, now: Duration) -> Vec<(R, Answer)> {
+        if self.is_halted {
+            return self.freeze();
+        }
         if self.is_stalled() {
             self.condition = Condition::Works;
             let since = self.stalled_at;

@@ -24,6 +24,7 @@ fn campaign(fault: &str, seed: u64) -> Campaign {
         bite: Some(true),
         seen: "the process is gone".into(),
         dropped_writes: 3,
+        in_force_us: Some(1_234_000),
     };
     Campaign {
         durability: Durability::STRICT,

@@ -15,8 +15,9 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Another copy leads, and the server starts on it. Who is chosen is told by what the copies hold.
 ///
-/// Those count that have never lost their power, as whoever fails over finds them. Where these are
-/// too few to write at all, copies that came back are asked, too.
+/// Those are asked that have never lost their power, as whoever fails over finds them: of N copies
+/// of which W are written to, N - W + 1 hold all that was reported done, and W can be written to.
+/// Others that came back follow. Where they are too few for either, these are asked, too.
 pub fn promote(stage: &mut Stage<'_, '_>, promotion: Promotion) -> Result<Seen> {
     let mode = stage.subject.spec.mode;
     if promotion.choose == Choose::First && matches!(mode, Mode::Quorum { .. }) {
@@ -65,16 +66,26 @@ fn survivors(stage: &mut Stage<'_, '_>, old: usize) -> Result<Vec<usize>> {
     let alive = others.into_iter().filter(|&i| stage.is_alive(i));
     let alive: Vec<usize> = alive.collect();
     let needed = match stage.subject.spec.mode {
-        Mode::Quorum { write_quorum, .. } => write_quorum as usize,
+        Mode::Quorum { write_quorum, .. } => {
+            let write_quorum = write_quorum as usize;
+            write_quorum.min(stage.count() + 1 - write_quorum)
+        }
         _ => 0,
     };
-    if alive.len() >= needed {
-        return Ok(alive);
-    }
-    let mut reached = stage.whole();
-    reached.retain(|i| !stage.state.wires.dark.contains(i));
+    let reached = reached(stage);
     stage.settle(&reached)?;
-    Ok(reached)
+    match alive.len() >= needed {
+        true => Ok(alive),
+        false => Ok(reached),
+    }
+}
+
+/// Copies that have power, those that have come back too, whatever they have lost.
+fn reached(stage: &Stage<'_, '_>) -> Vec<usize> {
+    let (disks, wires) = (&stage.state.disks, &stage.state.wires);
+    let mut reached = stage.whole();
+    reached.retain(|i| !disks.powerless.contains(i) || wires.mute.contains(i));
+    reached
 }
 
 /// The server starts where it was, on its volume: if the head lost its power, on whatever copy the
@@ -100,8 +111,16 @@ fn lead(stage: &mut Stage<'_, '_>, survivors: &[usize]) -> Result<usize> {
         _ => false,
     };
     let may_have_left = lost > 0 && stage.state.alone.went_us.is_some();
+    let followers = reached(stage)
+        .into_iter()
+        .filter(|i| !survivors.contains(i));
+    let followers = match stage.subject.spec.mode {
+        Mode::Quorum { .. } => followers.count(),
+        _ => 0,
+    };
     let remembered = Remembered {
         is_forced: is_short || may_have_left,
+        followers,
         ..stage.state.remembered
     };
     let lab = stage.subject.lab_seen();

@@ -18,6 +18,10 @@ pub fn change(stage: &mut Stage<'_, '_>, between: Between, change: Change) -> Re
     }
     stage.lay_links()?;
     stage.arm();
+    if change == Change::Cut {
+        let echoes = stage.send_into_cuts(&changes)?;
+        return Ok(stage.seen_later(echoes, (from, true, String::new())));
+    }
     let (bite, said) = stage.see_links(&changes)?;
     Ok(Seen {
         nodes: from,
@@ -43,7 +47,7 @@ pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     let still_cut = stage.state.wires.all(&places);
     let mut as_before = Vec::new();
     for change in &healed {
-        if let Some(way) = first_way(change, &still_cut) {
+        for way in ways_in_use(change, &still_cut) {
             as_before.push(stage.is_undone(change.change, way)?);
         }
     }
@@ -51,16 +55,17 @@ pub fn heal(stage: &mut Stage<'_, '_>) -> Result<Seen> {
     Ok(Seen {
         nodes: vec![],
         bite: (all > 0).then_some(found == all),
-        said: format!("{found} of {all} links answer as before"),
+        said: format!("{found} of {all} ways answer as before"),
     })
 }
 
-/// Of those that are not cut still.
-fn first_way<'c>(change: &'c LinkChange, still_cut: &[LinkChange]) -> Option<(&'c str, &'c str)> {
-    let mut ways = change.ways();
-    ways.find(|way| {
-        !still_cut
-            .iter()
-            .any(|cut| cut.ways().any(|one| one == *way))
-    })
+/// Those that are not cut still, there or back.
+fn ways_in_use<'c>(change: &'c LinkChange, still_cut: &[LinkChange]) -> Vec<(&'c str, &'c str)> {
+    let is_cut = |way: (&str, &str)| {
+        let mut cuts = still_cut.iter().flat_map(LinkChange::ways);
+        cuts.any(|one| one == way)
+    };
+    let ways = change.ways();
+    ways.filter(|&(from, to)| !is_cut((from, to)) && !is_cut((to, from)))
+        .collect()
 }

@@ -1,49 +1,67 @@
 //! Nodes lose their power, or their disks.
 //!
-//! In this order: links are cut at the nodes' own ends, so that no answer gets out any more but
-//! those that are on their way; all disks fail at one moment; the servers' connections are ended,
-//! so that nothing is sent once more when links work again; the servers are killed. What is left on
-//! a disk is decided when somebody comes back to it.
+//! At one moment links are cut at the nodes' own ends, so that no answer gets out any more but
+//! those that are on their way, and all disks stop: whoever asks them waits. Then connections are
+//! ended, so that nothing is sent once more when links work again, and servers are killed. What is
+//! left on a disk is decided when somebody comes back to it.
 
 use super::servers::end;
 use crate::error::Result;
 use crate::lab::connections::end_connections;
-use crate::lab::disk::{Condition, Volume};
+use crate::lab::disk::{Condition, Halted, Volume};
 use crate::lab::link::CutEchoes;
-use crate::lab::node::PORT;
 use crate::run::campaign::stage::{Seen, Stage, Trouble};
 use crate::run::campaign::wires::Wires;
 use crate::study::faults::{Leaves, Target};
+
+/// A disk that goes on for longer than its links is no part of a loss of power: a server finishes
+/// by then what nobody hears of.
+const OUTLIVES_US_MAX: i64 = 5_000;
 
 /// Nodes lose their power, the clients in a site with it.
 pub fn cut(stage: &mut Stage<'_, '_>, target: Target, leaves: Leaves) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     let had_power = with_power(stage, &nodes);
     let site = target == Target::Site;
-    let late_us = fall_silent(stage, &nodes, site)?;
-    // To end a server takes as long as an answer would.
-    let echoes = send_into_darkness(stage, &nodes, site)?;
-    let forgotten = forget_connections(stage, &nodes)?;
+    let halted = fall_silent(stage, &nodes, site)?;
+    let echoes = send_into_darkness(stage, &nodes, site);
+    let forgotten = forget_connections(stage, &nodes);
     let ended = end(stage, &nodes);
+    // Nobody is left who would be answered.
+    tell(stage, &nodes)?;
+    let (echoes, forgotten) = (echoes?, forgotten?);
     let (seed, step) = (stage.seed, stage.state.step);
     let disks = &mut stage.state.disks;
     for &i in nodes.iter().filter(|&i| !disks.gone.contains(i)) {
         let cut = leaves.cut_of(seed, i);
         disks.uncut.entry(i).or_insert((cut, step));
     }
-    let (is_silent, echoes) = stage.see_cuts(echoes)?;
-    let frozen = late_us.len();
-    let late_us_max = late_us.into_iter().max().unwrap_or(0);
-    let is_whole = ended.are_gone() && frozen == nodes.len() && is_silent;
-    Ok(Seen {
-        said: format!(
-            "{}{forgotten}; {frozen} of {} disks stopped, {late_us_max} µs late at most; {echoes}",
-            ended.said(),
-            nodes.len()
-        ),
-        nodes,
-        bite: Some(is_whole && had_power > 0),
-    })
+    let (have_stopped, disks) = stopped(stage, &nodes, &halted)?;
+    let is_whole = ended.are_gone() && have_stopped && had_power > 0;
+    let said = format!("{}{forgotten}; {disks}", ended.said());
+    Ok(stage.seen_later(echoes, (nodes, is_whole, said)))
+}
+
+/// Whether these nodes' disks have no power, and stopped as their links did; in words.
+fn stopped(stage: &Stage<'_, '_>, nodes: &[usize], halted: &Halted) -> Result<(bool, String)> {
+    let lab = stage.subject.lab_seen();
+    let mut stopped = 0;
+    for &i in nodes {
+        let condition = lab.volume(i)?.condition()?;
+        stopped += usize::from(matches!(
+            condition,
+            Condition::NoPower | Condition::Destroyed
+        ));
+    }
+    let late_us = halted.late_us.iter().max().copied().unwrap_or_default();
+    let after_us = halted.after_us.iter().max().copied().unwrap_or_default();
+    let (all, beside) = (nodes.len(), if after_us < 0 { "before" } else { "after" });
+    let said = format!(
+        "{stopped} of {all} disks stopped, {late_us} µs late at most, the last {} µs {beside} the \
+         links",
+        after_us.abs()
+    );
+    Ok((stopped == all && after_us <= OUTLIVES_US_MAX, said))
 }
 
 /// Servers are killed, and their disks thrown away; their machines come to nothing, too.
@@ -81,15 +99,27 @@ fn with_power(stage: &Stage<'_, '_>, nodes: &[usize]) -> usize {
     nodes.iter().filter(has_power).count()
 }
 
-/// No answer gets out of these nodes any more, and nothing becomes durable; how late each disk was
-/// for their one moment, in µs.
-fn fall_silent(stage: &mut Stage<'_, '_>, nodes: &[usize], site: bool) -> Result<Vec<u64>> {
-    stage.darken(nodes, site)?;
-    // No answer counts any more that the server may give from now on.
-    stage.look_alone()?;
+/// No answer gets out of these nodes any more, and nothing becomes durable, from one moment on.
+fn fall_silent(stage: &mut Stage<'_, '_>, nodes: &[usize], site: bool) -> Result<Halted> {
+    stage.darken(nodes, site);
     let lab = stage.subject.lab_seen();
     let volumes = nodes.iter().map(|&i| lab.volume(i));
-    let late_us = Volume::freeze_all(&volumes.collect::<Result<Vec<_>>>()?)?;
+    let volumes = volumes.collect::<Result<Vec<_>>>()?;
+    let mut dark_us = 0;
+    let halted = Volume::halt_all(&volumes, || {
+        stage.lay_links()?;
+        dark_us = stage.crowd.now_us();
+        Ok(())
+    });
+    if halted.is_err() {
+        // What did not stop with the others keeps nobody waiting.
+        let _ = tell(stage, nodes);
+    }
+    let halted = halted?;
+    stage.state.in_force_us = Some(dark_us);
+    // No answer counts any more that the server may give from now on. It waits for its disk, and
+    // says what it has in memory.
+    stage.look_alone()?;
     stage.arm();
     if stage.subject.has_copies() && nodes.contains(&stage.state.writer) {
         stage.state.has_lost_head = true;
@@ -101,7 +131,14 @@ fn fall_silent(stage: &mut Stage<'_, '_>, nodes: &[usize], site: bool) -> Result
             troubles.remove(&Trouble::Stalled);
         }
     }
-    Ok(late_us)
+    Ok(halted)
+}
+
+/// Disks without power that keep somebody waiting say so; those that had failed before have none,
+/// either.
+fn tell(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<()> {
+    let lab = stage.subject.lab_seen();
+    nodes.iter().try_for_each(|&i| lab.volume(i)?.freeze())
 }
 
 /// Their kernels, which live on here, have nothing to send any more for their servers; words where
@@ -110,7 +147,7 @@ fn forget_connections(stage: &Stage<'_, '_>, nodes: &[usize]) -> Result<&'static
     let lab = stage.subject.lab_seen();
     let mut can = true;
     for &i in nodes {
-        can &= end_connections(&lab.nodes[i].place.netns, PORT)?.is_some();
+        can &= end_connections(&lab.nodes[i].place.netns)?.is_some();
     }
     Ok(match can {
         true => "",

@@ -247,11 +247,12 @@ pub fn free(stage: &mut Stage<'_, '_>, target: Target) -> Result<Seen> {
     let nodes = stage.nodes_of(target)?;
     let are_held = |i: &&usize| stage.state.blocked.iter().any(|one| one.node == **i);
     let nodes: Vec<usize> = nodes.iter().filter(are_held).copied().collect();
-    stage.free(&nodes);
+    let gone = stage.free(&nodes);
     stage.arm();
     Ok(Seen {
-        bite: None,
-        said: format!("{} let go of their locks", nodes.len()),
+        // Where no lock is held any more there is nothing to see.
+        bite: (!nodes.is_empty()).then_some(gone == nodes.len()),
+        said: format!("{gone} of {} let go of their locks", nodes.len()),
         nodes,
     })
 }

@@ -26,9 +26,21 @@ struct Node {
     site: String,
     is_up: bool,
     has_disk: bool,
+    /// Why its disk takes no writes now.
+    refuses: Option<Refuses>,
     is_paused: bool,
+    /// No client reaches it.
+    is_cut: bool,
     /// Of a group or cluster: it is a member.
     is_in: bool,
+}
+
+/// What ends it: a power cut or being resumed, being resumed, nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refuses {
+    Stalled,
+    Full,
+    Failed,
 }
 
 impl Node {
@@ -37,13 +49,15 @@ impl Node {
             site,
             is_up: true,
             has_disk: true,
+            refuses: None,
             is_paused: false,
+            is_cut: false,
             is_in: true,
         }
     }
 
     fn is_well(&self) -> bool {
-        self.is_up && !self.is_paused
+        self.is_up && !self.is_paused && self.refuses.is_none()
     }
 }
 
@@ -70,11 +84,16 @@ impl Standing {
     pub fn undergo(&mut self, deed: &Deed) -> Result<(), String> {
         if let Some(links) = deed.links() {
             self.are_links_touched = true;
-            return self.check_apart(&links);
+            self.check_apart(&links)?;
+            return self.part(deed, &links);
         }
         let whom = self.whom(deed.target())?;
         match deed {
-            Deed::Kill(_) | Deed::PowerCut(..) => self.end(&whom),
+            Deed::Kill(_) => self.end(&whom),
+            Deed::PowerCut(..) => {
+                self.goes_on(&whom, &[Refuses::Stalled]);
+                self.end(&whom)
+            }
             Deed::DestroyDisk(_) => {
                 whom.iter().for_each(|&i| self.nodes[i].has_disk = false);
                 self.lose(&whom);
@@ -82,19 +101,31 @@ impl Standing {
             }
             Deed::Pause(_) => self.pause(&whom),
             Deed::Resume(_) => self.resume(&whom),
-            Deed::StallDisk(_) | Deed::SlowDisk(..) | Deed::FillDisk(..) => {
+            Deed::SlowDisk(..) => {
                 self.are_disks_touched = true;
                 self.check_up(&whom)
             }
-            Deed::FailDisk(_) => self.check_up(&whom),
+            Deed::StallDisk(_) => {
+                self.are_disks_touched = true;
+                self.refuse(&whom, Refuses::Stalled)
+            }
+            Deed::FillDisk(..) => {
+                self.are_disks_touched = true;
+                self.refuse(&whom, Refuses::Full)
+            }
+            Deed::FailDisk(_) => self.refuse(&whom, Refuses::Failed),
             Deed::BlockAppliers(_) => self.block(&whom),
             Deed::Restart(_) => self.restart(&whom),
             Deed::Promote(_) => self.promote(),
             Deed::Bootstrap(_) => self.bootstrap(&whom),
             Deed::ForceMembers(_) => self.force(&whom),
             Deed::Rejoin(_) | Deed::BeginRejoin(_) => self.rejoin(&whom),
-            Deed::HealLinks => undone(&mut self.are_links_touched, "touches links"),
+            Deed::HealLinks => {
+                self.nodes.iter_mut().for_each(|node| node.is_cut = false);
+                undone(&mut self.are_links_touched, "touches links")
+            }
             Deed::ResumeDisk(_) => {
+                self.goes_on(&whom, &[Refuses::Stalled, Refuses::Full]);
                 undone(&mut self.are_disks_touched, "stalls, slows or fills a disk")
             }
             Deed::FreeAppliers(_) => undone(&mut self.are_appliers_blocked, "blocks appliers"),
@@ -107,8 +138,8 @@ impl Standing {
     /// # Errors
     /// Says that nobody does, and what would help.
     pub fn left(&self) -> Result<(), String> {
-        let writer = self.nodes.get(self.writer);
-        let is_writer_well = writer.is_some_and(Node::is_well);
+        let writer = &self.nodes[self.writer];
+        let is_writer_well = writer.is_well();
         let needed = match self.mode {
             Mode::Quorum { write_quorum, .. } if !self.is_taken_over => write_quorum as usize,
             _ => 0,
@@ -116,12 +147,20 @@ impl Standing {
         let left = self.nodes.iter().filter(|node| node.is_up).count();
         let advice = match self.mode.family() {
             Family::Group | Family::Galera => {
-                let mut members = self.nodes.iter().filter(|node| node.is_in);
-                if self.has_quorum && members.any(Node::is_well) {
-                    return Ok(());
+                let members = self.nodes.iter().filter(|node| node.is_in);
+                let mut well = members.filter(|node| self.has_quorum && node.is_well());
+                match well.next() {
+                    None => "no majority of members: force members, or bootstrap one",
+                    Some(first) if first.is_cut && well.all(|node| node.is_cut) => {
+                        "no member that a client reaches: heal links"
+                    }
+                    Some(_) => return Ok(()),
                 }
-                "no majority of members: force members, or bootstrap one"
             }
+            _ if writer.is_up && writer.refuses.is_some() => {
+                "a writer whose disk takes no writes: resume it, or let another take over"
+            }
+            _ if is_writer_well && writer.is_cut => "a writer that no client reaches: heal links",
             _ if is_writer_well && left >= needed => return Ok(()),
             _ if is_writer_well => "fewer copies than a write waits for: promote one of them",
             Family::Replication if self.nodes.len() < 2 => "no server: restart it",
@@ -207,6 +246,16 @@ impl Standing {
         }
     }
 
+    /// Clients of a site stay with it. Any other node that is cut off with them is reached by none.
+    fn part(&mut self, deed: &Deed, links: &Between) -> Result<(), String> {
+        let is_cut = matches!(deed, Deed::CutLinks(_)) && links.with_clients;
+        if is_cut && links.from != Target::Site {
+            let from = self.whom(Some(links.from))?;
+            from.iter().for_each(|&i| self.nodes[i].is_cut = true);
+        }
+        Ok(())
+    }
+
     /// Whether there is something on both ends of links.
     fn check_apart(&self, links: &Between) -> Result<(), String> {
         let from = self.whom(Some(links.from))?;
@@ -262,6 +311,19 @@ impl Standing {
         match is_paused {
             true => Ok(()),
             false => Err("no step before it pauses them".to_owned()),
+        }
+    }
+
+    fn refuse(&mut self, whom: &[usize], why: Refuses) -> Result<(), String> {
+        whom.iter().for_each(|&i| self.nodes[i].refuses = Some(why));
+        self.check_up(whom)
+    }
+
+    /// Disks that refused for one of these reasons take writes again.
+    fn goes_on(&mut self, whom: &[usize], over: &[Refuses]) {
+        for &i in whom {
+            let refuses = &mut self.nodes[i].refuses;
+            *refuses = refuses.filter(|why| !over.contains(why));
         }
     }
 

@@ -163,6 +163,56 @@ fn a_machine_dies_in_every_mode_and_somebody_has_to_be_left() {
     fits(&[paused, PROMOTE], &source());
 }
 
+/// It runs, and nobody has anything of it.
+#[test]
+fn a_writer_that_does_no_work_or_is_reached_by_nobody_is_nobody() {
+    let writer = Target::Writer;
+    let bad = "leaves a writer whose disk takes no writes";
+    for deed in [
+        Deed::StallDisk(writer),
+        Deed::FillDisk(writer, 1),
+        Deed::FailDisk(writer),
+    ] {
+        misfit(&[deed], &source(), None, bad);
+        misfit(&[deed], &single(), None, bad);
+        fits(&[deed, PROMOTE], &source());
+    }
+    let stalled = [Deed::StallDisk(writer), Deed::ResumeDisk(writer)];
+    fits(&stalled, &source());
+    let failed = [
+        Deed::SlowDisk(writer, Duration::from_millis(1)),
+        Deed::FailDisk(writer),
+        Deed::ResumeDisk(writer),
+    ];
+    misfit(&failed, &source(), None, bad);
+    // A machine that comes back has a disk that answers, and no more room than before.
+    let back = [DIE, Deed::Restart(writer)];
+    fits(&[&[Deed::StallDisk(writer)], &back[..]].concat(), &source());
+    let full = [&[Deed::FillDisk(writer, 1)], &back[..]].concat();
+    misfit(&full, &source(), None, bad);
+
+    let alone = |from| {
+        Deed::CutLinks(Between {
+            with_clients: true,
+            ..links(from, None)
+        })
+    };
+    let cut = alone(writer);
+    let unreached = "leaves a writer that no client reaches: heal links";
+    misfit(&[cut], &source(), None, unreached);
+    fits(&[cut, Deed::HealLinks], &source());
+    fits(&[cut, PROMOTE], &source());
+    // A site keeps its own clients.
+    fits(&[alone(Target::Site)], &source());
+    let all = [
+        alone(writer),
+        alone(Target::Replica(1)),
+        alone(Target::Replica(2)),
+    ];
+    misfit(&all, &galera(3), None, "no member that a client reaches");
+    fits(&all[..2], &galera(3));
+}
+
 #[test]
 fn who_is_nobody_is_told() {
     let kill = |target| [Deed::Kill(target)];

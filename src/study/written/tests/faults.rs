@@ -181,8 +181,8 @@ fn every_deed_is_read_by_its_name() {
             (Target::Writer, Some(Target::Replica(1)))
         );
     }
-    let (_, deed) = step("do = \"fill disk\"\nto = \"all\"\nleave = \"1.5kB\"");
-    assert_eq!(deed, Deed::FillDisk(Target::All, 1_500));
+    let (_, deed) = step("do = \"fill disk\"\nto = \"replicas\"\nleave = \"1.5kB\"");
+    assert_eq!(deed, Deed::FillDisk(Target::Replicas, 1_500));
     // What is undone, or done to members only, is in the catalogue, which has every deed.
     let known = crate::study::written::faults::deeds();
     let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -389,6 +389,18 @@ fn all_mistakes_come_at_once() {
         assert!(told.contains(part), "no {part:?} in\n{told}");
     }
     assert_eq!(told.lines().count(), 5, "{told}");
+}
+
+#[test]
+fn a_mode_that_is_a_mistake_is_no_reason_against_a_fault() {
+    let text = with("[[fault]]\nname = \"writer-dies\"\nmodes = \"mysql async\"\n");
+    let text = text.replace(
+        "mode = \"async\"",
+        "mode = \"asinc\"\nlabel = \"mysql async\"",
+    );
+    let told = mistakes(&text);
+    assert!(told.contains("given \"asinc\""), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn rule(copies: usize, write_quorum: usize) -> Rule {
         when_short: WhenShort::Block,
         alone_generation: 0,
         is_forced: false,
+        followers: 0,
     }
 }
 
@@ -88,6 +89,14 @@ fn three_of_six_know_all_but_may_not_write() {
     };
     let three = [holds(1, 1), holds(1, 2), holds(1, 1)];
     assert_eq!(choose(&rule(6, 4), &three), Err(refusal));
+    // With a fourth that follows they may, and still one of them leads.
+    let with_another = Rule {
+        followers: 1,
+        ..rule(6, 4)
+    };
+    assert_eq!(choose(&with_another, &three), takes(1));
+    let too_few = Refusal::TooFewToRead { have: 2, need: 3 };
+    assert_eq!(choose(&with_another, &three[..2]), Err(too_few));
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl Shape {
             when_short: self.when_short,
             alone_generation,
             is_forced: false,
+            followers: 0,
         }
     }
 }
