@@ -82,6 +82,14 @@ pub fn controls() -> Vec<&'static CatalogueRow> {
     all().iter().filter(is_control).collect()
 }
 
+/// Whether it stands there only to show what makes vanish what other rows show: they name it so, and
+/// nothing is foretold to be seen of it.
+pub fn is_mere_counter(row: &CatalogueRow) -> bool {
+    let counters = all().iter().flat_map(|other| &other.counters);
+    let mut named = counters.filter_map(|case| case.instead.as_deref());
+    named.any(|name| name == row.fault.name) && row.cases.iter().all(Case::foretells_nothing_seen)
+}
+
 /// What to say of a name that no fault has. There are too many to list.
 pub fn no_such_fault(place: &str, key: &str, name: &str) -> Mistake {
     let names: Vec<&str> = all().iter().map(|row| &row.fault.name[..]).collect();

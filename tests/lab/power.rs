@@ -20,7 +20,7 @@ use crate::ground::{Ground, PATIENCE, cuts, on_ground, with_lab};
 /// How often each server is ended in each way, unless `ACKLAB_CUTS` says more.
 const CUTS: u32 = 3;
 /// A cluster, of which each trial takes most of a minute,
-const CLUSTER_CUTS: u32 = 1;
+const CLUSTER_CUTS: u32 = 2;
 /// and one that flushes once a second: one node that has just done so is enough to lose nothing.
 const LOOSE_CLUSTER_CUTS: u32 = 2;
 

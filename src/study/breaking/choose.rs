@@ -321,8 +321,11 @@ impl Choice<'_> {
         // A control that is to lose in a share of its trials is held against that in each mode.
         let is_share = matches!(row.fault.control, Some(Control::Loses(_)));
         if is_among && self.trials.is_none() {
-            if !is_share {
-                share_out(row.trials, &mut cases);
+            // What only keeps what other rows lose is a counter here, too.
+            match fault_catalogue::is_mere_counter(row) {
+                true => share_out(COUNTER_TRIALS, &mut cases),
+                false if is_share => {}
+                false => share_out(row.trials, &mut cases),
             }
             share_out(COUNTER_TRIALS, &mut counters);
         }

@@ -268,6 +268,15 @@ fn the_whole_catalogue_fits_one_study() {
         .filter(|(fault, label, _)| *fault == "loose-power-cut" && label.contains("sync_binlog=0"));
     let loose: Vec<u32> = loose.map(|(.., trials)| *trials).collect();
     assert_eq!(loose, [5, 5]);
+    // What only keeps what another row loses has one trial in each mode; what loses, five.
+    let of = |name: &str| -> Vec<u32> {
+        let same = all.iter().filter(|(fault, ..)| *fault == name);
+        same.map(|(.., trials)| *trials).collect()
+    };
+    assert_eq!(of("bootstrap-right-member").iter().max(), Some(&1));
+    assert_eq!(of("halves-cut-off"), [1]);
+    assert!(of("bootstrap-wrong-member").iter().sum::<u32>() >= 5);
+    assert_eq!(of("minority-cut-off")[0], 5, "it shows something itself");
     // One that stands farther apart than the others.
     let far = study
         .sweeps

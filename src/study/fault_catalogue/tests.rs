@@ -23,6 +23,22 @@ fn row(name: &str) -> &'static CatalogueRow {
     super::named(name).unwrap_or_else(|| panic!("no fault {name}"))
 }
 
+#[test]
+fn rows_that_only_keep_what_others_lose_are_known() {
+    let mere = all().iter().filter(|row| is_mere_counter(row));
+    let mere: Vec<&str> = mere.map(|row| &row.fault.name[..]).collect();
+    let known = [
+        "promote-most-received",
+        "promote-given-others",
+        "bootstrap-right-member",
+        "old-writer-fenced",
+        "locked-update",
+        "halves-cut-off",
+        "disk-low",
+    ];
+    assert_eq!(mere, known);
+}
+
 /// Cases and counters of all rows.
 fn cases() -> impl Iterator<Item = (&'static CatalogueRow, &'static Case)> {
     let of_row = |row: &'static CatalogueRow| {

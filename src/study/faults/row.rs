@@ -50,6 +50,14 @@ pub struct Case {
     pub because: Option<String>,
 }
 
+impl Case {
+    /// Whether all that is foretold is that something is not seen.
+    pub fn foretells_nothing_seen(&self) -> bool {
+        let mut foretold = self.all.iter().chain(&self.any);
+        !foretold.any(|expected| expected.is_seen)
+    }
+}
+
 /// What trials show, or do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
