@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use super::summary::Per;
 use crate::record::{Header, LabFacts};
 use crate::study::units::show_percent;
-use crate::study::{
-    Ack, Consistency, EndpointSpec, Flavour, Mode, ModeSpec, Variables, Workload,
-};
+use crate::study::{Ack, Consistency, EndpointSpec, Flavour, Mode, ModeSpec, Variables, Workload};
 
 /// Server variables whose effective values every report prints, alike or not.
 pub const PRINTED: [&str; 15] = [

@@ -165,7 +165,11 @@ fn side((record, name): Named) -> Side {
 fn is_same_run([a, b]: [&Record; 2]) -> bool {
     let of = |record: &Record| {
         let header = &record.header;
-        (header.started_unix_ms, header.study.seed, header.host.clone())
+        (
+            header.started_unix_ms,
+            header.study.seed,
+            header.host.clone(),
+        )
     };
     of(a) == of(b)
 }
