@@ -72,7 +72,7 @@ pub fn held(places: &[Both], terms: Terms) -> Vec<Held> {
 fn figure(both: &Both, quantity: Quantity, drifts: [Drift; 2], terms: Terms) -> Option<Held> {
     let sides = [&both.a, &both.b];
     let rounds = sides.map(|side| side.figures.get(&quantity));
-    if rounds == [None, None] {
+    if rounds.iter().all(Option::is_none) {
         return None;
     }
     let values = rounds.map(|rounds| {
