@@ -258,7 +258,7 @@ fn seems_to_differ_by_its_rounds_alone(places: &[Both]) -> bool {
     use crate::analysis::interval::two_runs::{Drift, TwoRuns};
     let figures = places.iter().flat_map(|both| {
         let all = both.a.figures.iter();
-        all.filter_map(|(quantity, a)| {
+        all.filter_map(move |(quantity, a)| {
             let of = |rounds: &ByRound| rounds.values().copied().collect::<Vec<f64>>();
             let (a, b) = (of(a), of(&both.b.figures[quantity]));
             TwoRuns::of([&a, &b], [Drift::default(); 2], 0.0, quantity.noise())

@@ -125,7 +125,7 @@ mod tests {
         };
         assert!((chance((0, 20), (0, 20)) - 1.0).abs() < 1e-9);
         assert!((chance((3, 20), (3, 20)) - 1.0).abs() < 1e-9);
-        // Of 40 trials 20 lose: all of one record's, one chance in 68,923,264,410 each way.
+        // 20 of 40 lose, and all are of one record: one chance in 137,846,528,820 each way.
         assert!(chance((0, 20), (20, 20)) < 1e-9);
         assert!(chance((0, 20), (3, 20)) > 0.05, "it may be chance");
         assert!(chance((0, 20), (8, 20)) < 0.01);
