@@ -11,9 +11,9 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 14] = [
-    "compare", "run", "limits", "studies", "report", "break", "judge", "servers", "check", "up",
-    "exec", "sql", "status", "down",
+const VERBS: [&str; 15] = [
+    "compare", "run", "limits", "studies", "report", "diff", "break", "judge", "servers", "check",
+    "up", "exec", "sql", "status", "down",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {
@@ -100,6 +100,11 @@ fn what_is_unknown_is_a_mistake() {
             &["break", "--distances", "ab=2ms"],
             "each pair of sites: ab=2ms,ac=2ms,bc=2ms",
         ),
+        (&["diff", "one.acklab"], "<B>"),
+        (&["diff", "absent.acklab", "absent.acklab"], "absent.acklab"),
+        (&["diff", "a", "b", "--limit", "p99:-10%"], "p99:+10%"),
+        (&["diff", "a", "b", "--limit", "lag:+10%"], "throughput:-5%"),
+        (&["diff", "a", "b", "--alike", "0%"], "above 0%"),
         (&["judge"], "RECORD"),
         (&["judge", "absent.acklab"], "absent.acklab"),
         (&["exec", "a"], "COMMAND"),
@@ -179,6 +184,112 @@ fn a_report_has_another_anatomy_beside() {
     assert_eq!(code, Some(0));
     assert!(!out.contains("The same beside"), "{out}");
     assert!(err.contains("has no anatomy"), "{err}");
+}
+
+/// A kept record, unpacked into a folder.
+fn unpack(folder: &Path, name: &str) {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(format!("{name}.acklab.zip"));
+    let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
+    let mut record = File::create(folder.join(format!("{name}.acklab"))).unwrap();
+    std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+}
+
+/// Holds the second record of a folder against the first.
+fn diff(folder: &Path, records: [&str; 2], options: &[&str]) -> (Option<i32>, String, String) {
+    let output = acklab(folder, &[&["diff"][..], &records[..], options].concat());
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn a_record_held_against_itself_is_neither_better_nor_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["compare", "anatomy-short", "power-cut"] {
+        unpack(folder.path(), name);
+        let record = format!("{name}.acklab");
+        let both = [&record[..], &record[..]];
+        let (code, out, err) = diff(folder.path(), both, &[]);
+        assert_eq!((code, &err[..]), (Some(0), ""), "{name}");
+        assert!(out.contains("of one and the same run"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+        let (_, out, _) = diff(folder.path(), both, &["--format", "csv"]);
+        let differs = |line: &str| line.starts_with("worse,") || line.starts_with("better,");
+        assert!(!out.lines().any(differs), "{name}: {out}");
+    }
+    let compare = ["compare.acklab", "compare.acklab"];
+    let (_, out, _) = diff(folder.path(), compare, &["--format", "markdown"]);
+    assert!(
+        out.starts_with("**0 of ") && out.contains("<details>"),
+        "{out}"
+    );
+    let (_, out, _) = diff(folder.path(), compare, &["--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let counts = &told["counts"];
+    assert!(counts["figures"].as_u64() > Some(18 * 3), "{counts}");
+    let differ = ["worse", "better"].map(|verdict| counts[verdict].as_u64());
+    assert_eq!(differ, [Some(0), Some(0)]);
+}
+
+#[test]
+fn a_limit_decides_how_diff_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(folder.path(), "compare");
+    let (a, b) = ("compare.acklab", "slower.acklab");
+    std::fs::copy(folder.path().join(a), folder.path().join(b)).unwrap();
+    let slower = rusqlite::Connection::open(folder.path().join(b)).unwrap();
+    let sql = "UPDATE measurement SET body = json_set(body, '$.commits', \
+               CAST(json_extract(body, '$.commits') / 20 AS INTEGER))";
+    slower.execute(sql, []).unwrap();
+    drop(slower);
+    let end = |records: [&str; 2], limit: &str| {
+        let (code, out, err) = diff(folder.path(), records, &["--limit", limit]);
+        assert_eq!(err, "");
+        (code, out)
+    };
+    let (code, out) = end([a, b], "throughput:-5%");
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.contains("limit throughput:-5% EXCEEDED: mysql "),
+        "{out}"
+    );
+    let (code, out) = end([a, a], "throughput:-1%");
+    assert_eq!(code, Some(3), "three short rounds: {out}");
+    let (code, out) = end([a, a], "p50:+900%");
+    assert_eq!(code, Some(0), "{out}");
+    assert!(
+        out.contains("limit p50:+900% kept in all of 18 figures"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_is_not_comparable_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["compare", "gmo-innodb-cluster-2022", "anatomy-short"] {
+        unpack(folder.path(), name);
+    }
+    let whole = std::fs::read(folder.path().join("compare.acklab")).unwrap();
+    let half = &whole[..whole.len() / 2];
+    std::fs::write(folder.path().join("half.acklab"), half).unwrap();
+    std::fs::write(folder.path().join("newer.acklab"), &whole).unwrap();
+    let newer = rusqlite::Connection::open(folder.path().join("newer.acklab")).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    drop(newer);
+    for (other, why) in [
+        ("gmo-innodb-cluster-2022.acklab", "nothing in common"),
+        ("anatomy-short.acklab", "B is on emulated disks"),
+        ("half.acklab", "damaged"),
+        ("newer.acklab", "schema version 99"),
+    ] {
+        let (code, out, err) = diff(folder.path(), ["compare.acklab", other], &[]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{other}: {err}");
+        assert!(err.contains(why) && err.lines().count() == 1, "{err}");
+    }
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn anatomy(header: &Header, first: &Point, group: &Group) -> Anatomy {
         distances: lines.points as u32,
         rounds: lines.fits.len() as u32,
         round_trips: lines.slope(),
+        round_trips_by_round: lines.slopes_by_round(),
         flushes,
         flush_times: flush_lines.points as u32,
         flush_rounds: flush_lines.fits.len() as u32,

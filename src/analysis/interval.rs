@@ -1,6 +1,8 @@
 //! One figure per round in, a median with an interval out. docs/method/intervals.md says why this
 //! way.
 
+pub mod two_runs;
+
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 pub use super::summary::Estimate;
@@ -39,18 +41,33 @@ impl Risk {
         Risk(self.0 / figures.max(1) as f64)
     }
 
+    /// The one that may miss less often.
+    pub fn stricter(self, other: Risk) -> Risk {
+        Risk(self.0.min(other.0))
+    }
+
+    /// Whether what chance alone brings about so often may be called shown.
+    pub fn allows(self, chance: f64) -> bool {
+        chance <= self.0
+    }
+
     /// Student's t for so many rounds. Of one that is taken at 95 % it is that at 96 %, two-sided:
     /// what is sought is the median of noise that need not be normal, and at 95 % even noise covers
     /// only 92.2 % with three rounds. Farther out such noise strays more still, the more the fewer
     /// rounds there are: a test simulates it.
     fn student(self, rounds: usize) -> f64 {
-        let farther = match rounds {
-            ..=4 => 0.28,
-            5 | 6 => 0.23,
+        self.student_of(rounds as f64 - 1.0)
+    }
+
+    /// The same for so many degrees of freedom.
+    fn student_of(self, freedom: f64) -> f64 {
+        let farther = match freedom {
+            ..=3.0 => 0.28,
+            ..=5.0 => 0.23,
             _ => 0.17,
         };
         let strays = (self.0 / Risk::ONE_LOOK.0).powf(farther);
-        quantile(rounds, 1.0 - 0.4 * self.0 * strays)
+        quantile(freedom, 1.0 - 0.4 * self.0 * strays)
     }
 
     /// The same where the scatter is known: the normal distribution's.
@@ -84,9 +101,9 @@ pub const LOOKS: [u32; 5] = [4, 6, 8, 12, 16];
 /// Up to so many rounds intervals are Student's, beyond it those of order statistics.
 const FEW: usize = 8;
 
-/// Of Student's distribution for a mean over so many rounds.
-fn quantile(rounds: usize, share: f64) -> f64 {
-    let student = StudentsT::new(0.0, 1.0, rounds as f64 - 1.0);
+/// Of Student's distribution with so many degrees of freedom.
+fn quantile(freedom: f64, share: f64) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, freedom);
     student.map_or(f64::INFINITY, |student| student.inverse_cdf(share))
 }
 
@@ -107,14 +124,13 @@ pub fn smallest_added(of: &Estimate, rounds: usize, risk: Risk) -> Option<f64> {
 /// What four of five runs show, over half an interval.
 fn shown_over_half(rounds: usize, risk: Risk) -> f64 {
     let student = risk.student(rounds);
-    shown_by_four_of_five(rounds, student) / student
+    shown_by_four_of_five(rounds as f64 - 1.0, student) / student
 }
 
 /// How far, in standard errors, the truth must lie from what an interval of `student` such errors
 /// leaves out in four of five cases: the mean strays as a normal one does, the error as the root of
 /// a chi-square (the noncentral t distribution, solved by bisection).
-fn shown_by_four_of_five(rounds: usize, student: f64) -> f64 {
-    let freedom = rounds as f64 - 1.0;
+fn shown_by_four_of_five(freedom: f64, student: f64) -> f64 {
     let (Ok(chi), Ok(normal)) = (ChiSquared::new(freedom), Normal::new(0.0, 1.0)) else {
         return f64::INFINITY;
     };

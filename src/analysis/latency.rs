@@ -144,6 +144,11 @@ pub fn p95(measurement: &Measurement) -> Option<f64> {
     of_round(measurement, 0.95)
 }
 
+/// And of the 99th, which takes a thousand transactions in that round.
+pub fn p99_in_round(measurement: &Measurement) -> Option<f64> {
+    of_round(measurement, 0.99)
+}
+
 /// A percentile of one round, of which a transaction or two had often not ended. To leave such
 /// rounds out would leave out slow ones rather than fast ones. `None` with too few samples beyond
 /// it, or where those that had not ended reach down to it: then it is only known to be no less.

@@ -10,6 +10,7 @@ pub mod called;
 pub mod cells;
 pub mod claims;
 mod contention;
+pub mod diff;
 mod disks;
 pub mod effects;
 mod endpoints;

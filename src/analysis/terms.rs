@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::summary::Per;
-use crate::record::LabFacts;
+use crate::record::{Header, LabFacts};
 use crate::study::units::show_percent;
-use crate::study::{Ack, Consistency, EndpointSpec, Mode, ModeSpec, Variables, Workload};
+use crate::study::{Ack, Consistency, EndpointSpec, Flavour, Mode, ModeSpec, Variables, Workload};
 
 /// Server variables whose effective values every report prints, alike or not.
-const PRINTED: [&str; 15] = [
+pub const PRINTED: [&str; 15] = [
     "log_bin",
     "sync_binlog",
     "innodb_flush_log_at_trx_commit",
@@ -26,6 +26,25 @@ const PRINTED: [&str; 15] = [
     "auto_increment_increment",
     "tls_version",
 ];
+
+/// A variable that MariaDB alone has.
+pub const OF_MARIADB: &str = "gtid_domain_id";
+
+/// Which of both families the servers of a lab are of, by what they have.
+pub fn flavour(lab: &LabFacts) -> Flavour {
+    let has = |of_node: &Variables| of_node.contains_key(OF_MARIADB);
+    match lab.variables.values().any(has) {
+        true => Flavour::Mariadb,
+        false => Flavour::Mysql,
+    }
+}
+
+/// That of a mode's servers; `None` of servers that somebody else runs.
+pub fn flavour_of(header: &Header, spec: &ModeSpec) -> Option<Flavour> {
+    let mut labs = header.labs.iter();
+    let lab = labs.find(|lab| lab.modes.contains(&spec.label));
+    lab.map(flavour)
+}
 
 /// A mode's settings, by name.
 pub fn settings(spec: &ModeSpec) -> BTreeMap<String, String> {

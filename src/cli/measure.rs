@@ -128,7 +128,7 @@ fn count(text: &str) -> std::result::Result<u32, String> {
     number.map_err(|_| limits::CONNECTIONS.whole_number())
 }
 
-fn share(text: &str) -> std::result::Result<f64, String> {
+pub fn share(text: &str) -> std::result::Result<f64, String> {
     units::percent(text).ok_or_else(|| "a share in per cent: 5%, 2.5%".to_owned())
 }
 

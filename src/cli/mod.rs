@@ -5,6 +5,7 @@ mod breaking;
 mod charts;
 mod check;
 mod detached;
+mod diff;
 mod endpoint;
 mod judge;
 mod limits;
@@ -94,6 +95,9 @@ enum Verb {
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
     },
+    /// Compare two records: what is better, worse, alike or cannot be told
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::DiffOptions),
     /// Break servers under load on purpose, and tell what an acknowledged commit is worth
     #[command(after_help = breaking::EXAMPLES)]
     Break {
@@ -238,6 +242,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             baseline,
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
+        Verb::Diff(options) => diff::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
         Verb::Servers { action: None } => servers::list(),

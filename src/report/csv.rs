@@ -18,7 +18,8 @@ pub fn render(summary: &Summary) -> String {
     text
 }
 
-fn row(fields: impl Iterator<Item = String>) -> String {
+/// A line of them.
+pub fn row(fields: impl Iterator<Item = String>) -> String {
     let fields: Vec<String> = fields.map(|field| quoted(&field)).collect();
     fields.join(",") + "\r\n"
 }

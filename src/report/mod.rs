@@ -10,6 +10,7 @@ pub mod charts;
 mod columns;
 mod contention;
 mod csv;
+pub mod diff;
 mod effects;
 mod entry;
 pub mod faults;

@@ -1,5 +1,7 @@
 //! A line in each round: latency over one thing that was moved while all else stood still.
 
+use std::collections::BTreeMap;
+
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::group::{Group, Sample};
@@ -63,6 +65,12 @@ impl Lines {
             .map(|line| line.fit.coefficients[1])
             .collect();
         estimate(&slopes, Noise::Adds, self.risk).map(Value::from)
+    }
+
+    /// The same of each round.
+    pub fn slopes_by_round(&self) -> BTreeMap<u32, f64> {
+        let slope = |line: &Line| (line.round, line.fit.coefficients[1]);
+        self.fits.iter().map(slope).collect()
     }
 
     /// The latency at nothing of the moved thing.

@@ -22,6 +22,9 @@ pub struct Anatomy {
     pub distances: u32,
     pub rounds: u32,
     pub round_trips: Option<Value>,
+    /// Of each round; no part of the JSON.
+    #[serde(skip)]
+    pub round_trips_by_round: BTreeMap<u32, f64>,
     /// Flushes in series: slope over the flush time got on the writer's disk, all disks being
     /// alike, at one distance.
     pub flushes: Option<Value>,

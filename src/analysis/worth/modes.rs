@@ -8,6 +8,7 @@ use super::campaign::CampaignWorth;
 use super::expected::Foretold;
 use super::staleness::StaleShare;
 use crate::analysis::summary::{Estimate, Value};
+use crate::study::faults::Fault;
 
 /// A campaign in one mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,6 +42,11 @@ pub struct ModeWorth {
     /// What a single commit costs; absent where none was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Which of the study's modes it is, and what was injected: as data, and no part of the JSON.
+    #[serde(skip)]
+    pub row: usize,
+    #[serde(skip)]
+    pub injected: Fault,
 }
 
 /// One trial as it went.

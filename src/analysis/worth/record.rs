@@ -18,10 +18,8 @@ use crate::record::store::Record;
 use crate::record::trials::{Campaign, Done, Trial};
 use crate::study::fault::Durability;
 use crate::study::faults::Fault;
-use crate::study::{Flavour, ModeSpec, Variables, nodes};
+use crate::study::{ModeSpec, Variables, nodes};
 
-/// A variable that MariaDB alone has.
-const OF_MARIADB: &str = "gtid_domain_id";
 /// Windows in which acknowledgements are counted.
 const WINDOW_US: u64 = 100_000;
 
@@ -100,11 +98,7 @@ fn promise_terms(header: &Header, spec: &ModeSpec, durability: Durability) -> Pr
     let Some(lab) = lab else {
         return terms;
     };
-    let has = |of_node: &Variables| of_node.contains_key(OF_MARIADB);
-    let flavour = match lab.variables.values().any(has) {
-        true => Flavour::Mariadb,
-        false => Flavour::Mysql,
-    };
+    let flavour = terms::flavour(lab);
     // A variant shares its servers with the mode that it is one of. They were asked as those of
     // that.
     let changed: Variables = spec
@@ -171,6 +165,8 @@ fn of_mode(
         distances,
         nodes,
         worth,
+        row: told.mode,
+        injected: told.fault,
     }
 }
 

@@ -214,7 +214,7 @@ fn servers_are_judged_by_the_settings_that_they_had() {
     }
     assert!(!terms(&header).relay_log_recovery);
     for of_node in header.labs[0].variables.values_mut() {
-        of_node.insert(OF_MARIADB.to_owned(), "0".to_owned());
+        of_node.insert(terms::OF_MARIADB.to_owned(), "0".to_owned());
     }
     assert!(terms(&header).relay_log_recovery, "MariaDB always does");
 }
