@@ -276,7 +276,11 @@ fn the_whole_catalogue_fits_one_study() {
     assert_eq!(of("bootstrap-right-member").iter().max(), Some(&1));
     assert_eq!(of("halves-cut-off"), [1]);
     assert!(of("bootstrap-wrong-member").iter().sum::<u32>() >= 5);
-    assert_eq!(of("minority-cut-off").iter().max(), Some(&5), "it shows something itself");
+    assert_eq!(
+        of("minority-cut-off").iter().max(),
+        Some(&5),
+        "it shows something itself"
+    );
     // One that stands farther apart than the others.
     let far = study
         .sweeps
