@@ -82,8 +82,8 @@ pub fn controls() -> Vec<&'static CatalogueRow> {
     all().iter().filter(is_control).collect()
 }
 
-/// Whether it stands there only to show what makes vanish what other rows show: they name it so, and
-/// nothing is foretold to be seen of it.
+/// Whether it stands there only to show what makes vanish what other rows show: they name it so,
+/// and nothing is foretold to be seen of it.
 pub fn is_mere_counter(row: &CatalogueRow) -> bool {
     let counters = all().iter().flat_map(|other| &other.counters);
     let mut named = counters.filter_map(|case| case.instead.as_deref());
