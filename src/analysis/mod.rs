@@ -13,7 +13,7 @@ mod contention;
 mod disks;
 pub mod effects;
 mod endpoints;
-mod fit;
+pub mod fit;
 pub mod flags;
 pub mod interval;
 mod knee;

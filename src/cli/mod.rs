@@ -10,6 +10,7 @@ mod judge;
 mod limits;
 mod measure;
 mod needs;
+mod predict;
 mod preview;
 mod progress;
 mod self_test;
@@ -93,6 +94,11 @@ enum Verb {
         /// Draw charts into this folder instead: SVG files, told by name
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
+    },
+    /// Foretell from a record what a commit takes at other distances, on other disks and machines
+    Predict {
+        #[command(flatten)]
+        options: Box<predict::PredictOptions>,
     },
     /// Break servers under load on purpose, and tell what an acknowledged commit is worth
     #[command(after_help = breaking::EXAMPLES)]
@@ -238,6 +244,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             baseline,
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
+        Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
         Verb::Servers { action: None } => servers::list(),

@@ -24,6 +24,7 @@ mod label;
 mod limits;
 pub mod numbers;
 mod page;
+pub mod predict;
 mod waits;
 pub mod worth;
 
