@@ -152,26 +152,33 @@ fn fact(header: &Header, cell: usize, summary: &CellSummary) -> Option<Fact> {
     })
 }
 
-/// What was asked of each pair of sites, or what was got where it was measured.
+/// What was asked of each pair of sites, or what was got where it was measured. Where all pairs were
+/// asked to be alike each has their mean: it is got with an error of its own, and who waits for the
+/// nearest waits for no error.
 fn rtts(header: &Header, summary: &CellSummary) -> Vec<(String, String, f64)> {
-    let got = |one: &str, other: &str| {
-        let is_it = |from: &str, to: &str| (from, to) == (one, other) || (to, from) == (one, other);
-        let mut pairs = summary.rtts_us.iter();
-        pairs
-            .find(|pair| is_it(&pair.from_site, &pair.to_site))?
-            .got
-    };
+    let distances = &summary.point.distances;
     let sites = &header.study.sites;
     let mut all = Vec::new();
     for (place, one) in sites.iter().enumerate() {
         for other in &sites[place + 1..] {
-            let asked = summary.point.distances.rtt(one, other);
+            let asked = distances.rtt(one, other);
             let asked = asked.map(|rtt| rtt.as_secs_f64() * 1e6);
-            let rtt_us = got(one, other).or(asked);
+            let rtt_us = rtt_us_got(summary, one, other).or(asked);
             all.extend(rtt_us.map(|us| (one.clone(), other.clone(), us)));
         }
     }
+    if distances.equal_rtt().is_some() && !all.is_empty() {
+        let mean_us = all.iter().map(|(_, _, us)| us).sum::<f64>() / all.len() as f64;
+        all.iter_mut().for_each(|pair| pair.2 = mean_us);
+    }
     all
+}
+
+fn rtt_us_got(summary: &CellSummary, one: &str, other: &str) -> Option<f64> {
+    let is_it = |from: &str, to: &str| (from, to) == (one, other) || (to, from) == (one, other);
+    let mut pairs = summary.rtts_us.iter();
+    let pair = pairs.find(|pair| is_it(&pair.from_site, &pair.to_site));
+    pair?.got
 }
 
 /// Of servers, clients, a front, links and emulated disks, as each tells of itself.
