@@ -22,8 +22,10 @@ mod head;
 mod knees;
 mod label;
 mod limits;
+mod markup;
 pub mod numbers;
 mod page;
+mod picture;
 mod waits;
 pub mod worth;
 

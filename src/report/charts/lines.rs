@@ -1,20 +1,22 @@
 //! What grows with the connections, and what with the distance: a line for each mode, with the
 //! interval of each of its points.
 
-use plotters::prelude::*;
-
-use super::canvas::{self, Area, Drawn, font, tick, top};
-use super::chart::{Chart, file_name, groups};
+use super::chart::{Chart, Subject, ends, file_name, groups, told};
 use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{Axis, CellSummary};
+use crate::report::entry::Entry;
 use crate::report::label::{self, connections, surroundings, workload};
+use crate::report::numbers::Unit;
+use crate::report::page::Table;
+use crate::report::picture::{self, Plot, Series, Way};
 
-const HEIGHT: u32 = 480;
-/// Room for the names beside the chart.
-const LEGEND_WIDTH: u32 = 240;
-/// Fewer distances draw no line.
-const DISTANCES: usize = 3;
+/// What lies across.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Along {
+    Connections,
+    Distance,
+}
 
 /// A mode's points, from left to right.
 struct Line<'s> {
@@ -34,65 +36,98 @@ struct Point {
 
 /// What stands at the axes.
 struct Axes {
+    along: Along,
     across: &'static str,
     up: String,
-    /// Whether the axis across holds powers of two.
-    are_powers: bool,
 }
 
-/// Rates against the number of connections, where there are two numbers or more.
-pub fn over_connections(summary: &Summary) -> Vec<Chart> {
-    let chart = |cells: &Vec<&CellSummary>| {
+/// Everything that lines can show.
+pub fn charts(summary: &Summary) -> Vec<Chart> {
+    let mut all = over(summary, Along::Connections);
+    all.extend(over(summary, Along::Distance));
+    all
+}
+
+/// A chart for each load that was measured at several of these.
+pub fn over(summary: &Summary, along: Along) -> Vec<Chart> {
+    let groups = groups(summary, &[along.axis()]);
+    let groups = groups.iter();
+    groups
+        .filter_map(|cells| along.chart(summary, cells))
+        .collect()
+}
+
+impl Along {
+    fn axis(self) -> Axis {
+        match self {
+            Along::Connections => Axis::Connections,
+            Along::Distance => Axis::Distances,
+        }
+    }
+
+    /// Fewer draw no line.
+    fn points(self) -> usize {
+        match self {
+            Along::Connections => 2,
+            Along::Distance => 3,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Along::Connections => "connections",
+            Along::Distance => "round-trip time between sites, got, ms",
+        }
+    }
+
+    fn chart(self, summary: &Summary, cells: &[&CellSummary]) -> Option<Chart> {
         let first = cells[0];
-        let lines = lines(cells, 2, |cell| {
-            let across = f64::from(cell.connections).log2();
-            Some(Point {
-                asked: across,
-                across,
-                estimate: cell.throughput_per_s?,
-            })
-        });
+        let lines = lines(cells, self.points(), |cell| self.point(cell));
         let around = surroundings(summary, first);
         let load = workload(summary, &first.point);
-        let title = format!("{load} against connections, {}{around}", first.distances);
-        let axes = Axes {
-            across: "connections",
-            up: label::rate(first.per).to_owned(),
-            are_powers: true,
+        let count = format!("{}c", first.connections);
+        let (what, name) = match self {
+            Along::Connections => (
+                format!("against connections, {}{around}", first.distances),
+                file_name("connections", &[&load, &first.distances, &around]),
+            ),
+            Along::Distance => (
+                format!(
+                    "against distance, {}{around}",
+                    connections(first.connections)
+                ),
+                file_name("distance", &[&load, &count, &around]),
+            ),
         };
-        let name = file_name("connections", &[&load, &first.distances, &around]);
-        drawn(name, &title, &axes, &lines)
-    };
-    let groups = groups(summary, &[Axis::Connections]);
-    groups.iter().filter_map(chart).collect()
-}
+        let axes = Axes {
+            along: self,
+            across: self.title(),
+            up: self.up(first),
+        };
+        drawn(name, &format!("{}: {load} {what}", axes.up), &axes, &lines)
+    }
 
-/// Time per commit against the round-trip time got, where there are three distances or more.
-pub fn over_distance(summary: &Summary) -> Vec<Chart> {
-    let chart = |cells: &Vec<&CellSummary>| {
-        let first = cells[0];
-        let lines = lines(cells, DISTANCES, |cell| {
-            Some(Point {
+    fn up(self, first: &CellSummary) -> String {
+        match self {
+            Along::Connections => label::rate(first.per).to_owned(),
+            Along::Distance => format!("ms per {} of each connection", label::one(first.per)),
+        }
+    }
+
+    fn point(self, cell: &CellSummary) -> Option<Point> {
+        match self {
+            Along::Connections => Some(Point {
+                asked: f64::from(cell.connections),
+                across: f64::from(cell.connections),
+                estimate: cell.throughput_per_s?,
+            }),
+            Along::Distance => Some(Point {
                 asked: cell.rtt_us_asked?,
                 across: cell.rtt_us_got? / 1e3,
                 estimate: ms_each(cell)?,
-            })
-        });
-        let around = surroundings(summary, first);
-        let connections = connections(first.connections);
-        let load = workload(summary, &first.point);
-        let title = format!("{load} against distance, {connections}{around}");
-        let one = label::one(first.per);
-        let axes = Axes {
-            across: "round-trip time between sites, got, ms",
-            up: format!("ms per {one} of each connection"),
-            are_powers: false,
-        };
-        let parts = [&load[..], &format!("{}c", first.connections), &around];
-        drawn(file_name("distance", &parts), &title, &axes, &lines)
-    };
-    let groups = groups(summary, &[Axis::Distances]);
-    groups.iter().filter_map(chart).collect()
+            }),
+        }
+    }
 }
 
 /// The mean time that a connection takes for one, its rest apart, with the interval of the rate
@@ -140,63 +175,77 @@ fn lines<'s>(
 fn drawn(name: String, title: &str, axes: &Axes, lines: &[Line]) -> Option<Chart> {
     (!lines.is_empty()).then(|| Chart {
         name,
-        svg: canvas::svg(title, HEIGHT, |area| {
-            let (plot, beside) = area.split_horizontally(canvas::WIDTH - LEGEND_WIDTH);
-            draw_lines(&plot, axes, lines)?;
-            let names: Vec<&str> = lines.iter().map(|line| line.name).collect();
-            canvas::legend(&beside, &names)
-        }),
+        subject: Subject::Cells,
+        title: title.to_owned(),
+        picture: plot(axes, lines).picture(title),
+        table: table(axes, lines),
     })
 }
 
-fn draw_lines(area: &Area, axes: &Axes, lines: &[Line]) -> Drawn {
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let highest = points()
-        .map(|point| top(point.estimate))
-        .fold(0.0, f64::max);
-    let farthest = points().map(|point| point.across).fold(0.0, f64::max);
-    let mut chart = ChartBuilder::on(area)
-        .margin(8)
-        .x_label_area_size(44)
-        .y_label_area_size(70)
-        .build_cartesian_2d(-0.04 * farthest..farthest * 1.04, 0.0..highest * 1.06)?;
-    let across = |x: &f64| match axes.are_powers {
-        true if x.fract().abs() < 1e-6 => tick(x.exp2()),
-        true => String::new(),
-        false if *x < 0.0 => String::new(),
-        false => tick(*x),
+fn plot(axes: &Axes, lines: &[Line]) -> Plot {
+    let told = |point: &Point| {
+        let at = place(point.across);
+        format!("{at} {}: {} {}", axes.across, told(point.estimate), axes.up)
     };
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc(axes.across)
-        .y_desc(&axes.up)
-        .x_labels(9)
-        .x_label_formatter(&across)
-        .y_label_formatter(&|value| tick(*value))
-        .label_style(font(13))
-        .axis_desc_style(font(14))
-        .draw()?;
-    for (index, line) in lines.iter().enumerate() {
-        let colour = canvas::colour(index);
-        let mark = canvas::mark(index);
-        let medians = line
-            .points
-            .iter()
-            .map(|point| (point.across, point.estimate.median));
-        let through = LineSeries::new(medians.clone(), colour.stroke_width(2));
-        chart.draw_series(through)?;
-        chart.draw_series(medians.map(|at| Circle::new(at, 4, mark)))?;
-        for point in &line.points {
-            let (x, Estimate { low, high, .. }) = (point.across, point.estimate);
-            if let (Some(low), Some(high)) = (low, high) {
-                let upright = vec![(x, low), (x, high)];
-                chart.draw_series([PathElement::new(upright, colour.stroke_width(2))])?;
-                let caps =
-                    [low, high].map(|end| EmptyElement::at((x, end)) + canvas::level_cap(colour));
-                chart.draw_series(caps)?;
-            }
-        }
+    let point = |point: &Point| picture::Point {
+        across: point.across,
+        up: point.estimate.median,
+        ends: ends(point.estimate),
+        told: told(point),
+    };
+    let series = |line: &Line| Series {
+        name: line.name.to_owned(),
+        way: Way::Line,
+        points: line.points.iter().map(point).collect(),
+    };
+    Plot {
+        across: picture::Axis {
+            title: axes.across.to_owned(),
+            is_log: axes.along == Along::Connections,
+            ticks: (axes.along == Along::Connections).then(|| measured_at(lines)),
+            ..picture::Axis::default()
+        },
+        up: picture::Axis {
+            title: axes.up.clone(),
+            ..picture::Axis::default()
+        },
+        series: lines.iter().map(series).collect(),
+        ..Plot::default()
     }
-    Ok(())
+}
+
+/// Every place across, once.
+fn measured_at(lines: &[Line]) -> Vec<f64> {
+    let points = lines.iter().flat_map(|line| &line.points);
+    let mut all: Vec<f64> = points.map(|point| point.across).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+/// With as many digits as tell two places apart.
+fn place(figure: f64) -> String {
+    let text = format!("{figure:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn table(axes: &Axes, lines: &[Line]) -> Table {
+    let mut table = Table::new(&[("mode", true), (axes.across, false), (&axes.up[..], false)]);
+    let unit = match axes.along {
+        Along::Connections => Unit::Count,
+        Along::Distance => Unit::Number(2),
+    };
+    let row = |line: &Line, point: &Point| {
+        vec![
+            Entry::from(line.name),
+            Entry::number(Some(point.across), unit),
+            Entry::range(Some(point.estimate), Unit::Number(2)),
+        ]
+    };
+    let rows = lines.iter().flat_map(|line| {
+        let points = line.points.iter();
+        points.map(|point| row(line, point)).collect::<Vec<_>>()
+    });
+    table.rows = rows.collect();
+    table
 }
