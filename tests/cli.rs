@@ -78,6 +78,7 @@ fn what_is_unknown_is_a_mistake() {
             &["report", "x", "--charts", "y", "--format", "csv"],
             "--charts",
         ),
+        (&["report", "x", "--html", "y", "--charts", "z"], "--charts"),
         (&["run"], "STUDY"),
         (&["run", "comparee"], "comparee"),
         (&["limits"], "STUDY"),
@@ -179,6 +180,64 @@ fn a_report_has_another_anatomy_beside() {
     assert_eq!(code, Some(0));
     assert!(!out.contains("The same beside"), "{out}");
     assert!(err.contains("has no anatomy"), "{err}");
+}
+
+/// A kept record, unpacked into a folder.
+fn unpack(name: &str, folder: &Path) -> String {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(format!("{name}.acklab.zip"));
+    let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
+    let file = format!("{name}.acklab");
+    let mut record = File::create(folder.join(&file)).unwrap();
+    std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+    file
+}
+
+#[test]
+fn a_record_is_written_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = unpack("compare", folder.path());
+    let write = |words: &[&str]| {
+        let words = [&["report", &record][..], words].concat();
+        let output = acklab(folder.path(), &words);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), out, err)
+    };
+    let read = || std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    let written = write(&["--html", "out.html"]);
+    assert_eq!(written, (Some(0), "out.html\n".to_owned(), String::new()));
+    let page = read();
+    assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..100]);
+    assert!(page.contains("mysql semisync") && page.len() < 3_000_000);
+    // One that is there is replaced.
+    let (code, _, err) = write(&["--html", "out.html", "--baseline", "mysql async"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(read().contains("takes more than mysql async"));
+    std::fs::create_dir(folder.path().join("there")).unwrap();
+    for (words, why) in [
+        (&["--html", "there"][..], "is a folder"),
+        (&["--html", "absent/out.html"], "in a folder that is there"),
+        (
+            &["--html", "out.html", "--baseline", "mysql asink"],
+            "mysql asink",
+        ),
+    ] {
+        let (code, out, err) = write(words);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{words:?}: {err}");
+        assert!(err.contains(why), "{words:?}: {err}");
+    }
+    let connection = rusqlite::Connection::open(folder.path().join(&record)).unwrap();
+    connection.execute("DELETE FROM measurement", []).unwrap();
+    drop(connection);
+    let (code, _, err) = write(&["--html", "none.html"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("no finished measurement"), "{err}");
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["compare.acklab", "out.html", "there"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A summary as terminal text, Markdown, CSV or JSON.
+//! A summary as terminal text, Markdown, CSV or JSON; a record as a page, or as charts alone.
 
 mod activity;
 mod against;
@@ -19,6 +19,7 @@ mod format;
 mod ground;
 mod group;
 mod head;
+pub mod html;
 mod knees;
 mod label;
 mod limits;

@@ -48,7 +48,7 @@ fn chart(summary: &Summary, cells: &[&CellSummary]) -> Option<Chart> {
     ];
     (measured.len() > 1).then(|| Chart {
         name: file_name("bars", &parts),
-        subject: Subject::Cells,
+        subject: Subject::Bars,
         picture: bars(unit, &measured).picture(&format!("{unit}: {title}")),
         table: table(unit, &measured),
         title: format!("{unit}: {title}"),

@@ -25,12 +25,20 @@ pub struct Chart {
 /// What charts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// Rates and latencies of cells.
-    Cells,
+    /// Rates of modes side by side.
+    Bars,
+    /// Rates and latencies along connections, distance and flush time.
+    Lines,
+    /// What a commit consists of.
+    Anatomy,
+    /// What keeps modes from committing more.
+    Limits,
+    /// Who waited for a CPU.
+    Contention,
     /// Seconds of long cells.
     Seconds,
-    /// Trials of faults.
-    Trials,
+    /// A trial of a fault: of the campaign at that place in the summary.
+    Trial(usize),
     /// What is lost against what a commit takes.
     Worth,
 }

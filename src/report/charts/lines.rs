@@ -1,5 +1,5 @@
-//! What grows with the connections, and what with the distance: a line for each mode, with the
-//! interval of each of its points.
+//! What grows with the connections, with the distance and with the time of a flush: a line for
+//! each mode, with the interval of each of its points.
 
 use super::chart::{Chart, Subject, ends, file_name, groups, told};
 use crate::analysis::Summary;
@@ -16,7 +16,30 @@ use crate::report::picture::{self, Plot, Series, Way};
 pub enum Along {
     Connections,
     Distance,
+    /// What each flush of the disks takes.
+    Flush,
 }
+
+/// What is drawn above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Up {
+    /// Commits, or transactions, in a second.
+    Rate,
+    /// The time that a connection takes for one.
+    Each,
+    /// The 99th percentile of that time.
+    P99,
+}
+
+/// Along the connections rates are compared, along what is waited for times.
+const KINDS: [(Along, Up); 6] = [
+    (Along::Connections, Up::Rate),
+    (Along::Connections, Up::P99),
+    (Along::Distance, Up::Each),
+    (Along::Distance, Up::P99),
+    (Along::Flush, Up::Each),
+    (Along::Flush, Up::P99),
+];
 
 /// A mode's points, from left to right.
 struct Line<'s> {
@@ -43,18 +66,44 @@ struct Axes {
 
 /// Everything that lines can show.
 pub fn charts(summary: &Summary) -> Vec<Chart> {
-    let mut all = over(summary, Along::Connections);
-    all.extend(over(summary, Along::Distance));
-    all
+    let kinds = KINDS.into_iter();
+    kinds
+        .flat_map(|(along, up)| over(summary, along, up))
+        .collect()
 }
 
 /// A chart for each load that was measured at several of these.
-pub fn over(summary: &Summary, along: Along) -> Vec<Chart> {
+pub fn over(summary: &Summary, along: Along, up: Up) -> Vec<Chart> {
     let groups = groups(summary, &[along.axis()]);
     let groups = groups.iter();
     groups
-        .filter_map(|cells| along.chart(summary, cells))
+        .filter_map(|cells| chart(summary, (along, up), cells))
         .collect()
+}
+
+fn chart(summary: &Summary, (along, up): (Along, Up), cells: &[&CellSummary]) -> Option<Chart> {
+    let first = cells[0];
+    let lines = lines(cells, along.points(), |cell| {
+        let (asked, across) = along.place(cell)?;
+        let estimate = up.estimate(cell)?;
+        Some(Point {
+            asked,
+            across,
+            estimate,
+        })
+    });
+    let load = workload(summary, &first.point);
+    let (what, parts) = along.told(summary, first);
+    let axes = Axes {
+        along,
+        across: along.title(),
+        up: up.title(first),
+    };
+    let kind = format!("{}{}", up.kind(), along.word());
+    let mut names = vec![&load[..]];
+    names.extend(parts.iter().map(String::as_str));
+    let title = format!("{}: {load} against {what}", axes.up);
+    drawn(file_name(&kind, &names), &title, &axes, &lines)
 }
 
 impl Along {
@@ -62,6 +111,7 @@ impl Along {
         match self {
             Along::Connections => Axis::Connections,
             Along::Distance => Axis::Distances,
+            Along::Flush => Axis::Disks,
         }
     }
 
@@ -69,7 +119,15 @@ impl Along {
     fn points(self) -> usize {
         match self {
             Along::Connections => 2,
-            Along::Distance => 3,
+            Along::Distance | Along::Flush => 3,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Along::Connections => "connections",
+            Along::Distance => "distance",
+            Along::Flush => "flush",
         }
     }
 
@@ -77,57 +135,81 @@ impl Along {
         match self {
             Along::Connections => "connections",
             Along::Distance => "round-trip time between sites, got, ms",
+            Along::Flush => "time of a flush of the writer's disk, got, ms",
         }
     }
 
-    fn chart(self, summary: &Summary, cells: &[&CellSummary]) -> Option<Chart> {
-        let first = cells[0];
-        let lines = lines(cells, self.points(), |cell| self.point(cell));
+    /// What was asked for, and where it is drawn.
+    fn place(self, cell: &CellSummary) -> Option<(f64, f64)> {
+        let connections = f64::from(cell.connections);
+        match self {
+            Along::Connections => Some((connections, connections)),
+            Along::Distance => Some((cell.rtt_us_asked?, cell.rtt_us_got? / 1e3)),
+            Along::Flush => Some((cell.flush_us_asked?, cell.flush_us_got? / 1e3)),
+        }
+    }
+
+    /// What all cells have in common besides the load, in words and for a file's name.
+    fn told(self, summary: &Summary, first: &CellSummary) -> (String, Vec<String>) {
         let around = surroundings(summary, first);
-        let load = workload(summary, &first.point);
         let count = format!("{}c", first.connections);
-        let (what, name) = match self {
+        let (connections, distances) = (connections(first.connections), &first.distances);
+        match self {
             Along::Connections => (
-                format!("against connections, {}{around}", first.distances),
-                file_name("connections", &[&load, &first.distances, &around]),
+                format!("connections, {distances}{around}"),
+                vec![distances.clone(), around],
             ),
             Along::Distance => (
-                format!(
-                    "against distance, {}{around}",
-                    connections(first.connections)
-                ),
-                file_name("distance", &[&load, &count, &around]),
+                format!("distance, {connections}{around}"),
+                vec![count, around],
             ),
-        };
-        let axes = Axes {
-            along: self,
-            across: self.title(),
-            up: self.up(first),
-        };
-        drawn(name, &format!("{}: {load} {what}", axes.up), &axes, &lines)
+            Along::Flush => {
+                let plain = CellSummary {
+                    disks: None,
+                    ..first.clone()
+                };
+                let around = surroundings(summary, &plain);
+                (
+                    format!("flush time, {connections}, {distances}{around}"),
+                    vec![count, distances.clone(), around],
+                )
+            }
+        }
     }
+}
 
-    fn up(self, first: &CellSummary) -> String {
+impl Up {
+    /// Begins a file's name.
+    fn kind(self) -> &'static str {
         match self {
-            Along::Connections => label::rate(first.per).to_owned(),
-            Along::Distance => format!("ms per {} of each connection", label::one(first.per)),
+            Up::Rate | Up::Each => "",
+            Up::P99 => "p99-",
         }
     }
 
-    fn point(self, cell: &CellSummary) -> Option<Point> {
+    fn title(self, first: &CellSummary) -> String {
+        let one = label::one(first.per);
         match self {
-            Along::Connections => Some(Point {
-                asked: f64::from(cell.connections),
-                across: f64::from(cell.connections),
-                estimate: cell.throughput_per_s?,
-            }),
-            Along::Distance => Some(Point {
-                asked: cell.rtt_us_asked?,
-                across: cell.rtt_us_got? / 1e3,
-                estimate: ms_each(cell)?,
-            }),
+            Up::Rate => label::rate(first.per).to_owned(),
+            Up::Each => format!("ms per {one} of each connection"),
+            Up::P99 => format!("p99, ms per {one}"),
         }
     }
+
+    fn estimate(self, cell: &CellSummary) -> Option<Estimate> {
+        match self {
+            Up::Rate => cell.throughput_per_s,
+            Up::Each => ms_each(cell),
+            Up::P99 => p99_ms(cell),
+        }
+    }
+}
+
+/// Not where it is known only that it is at least so much.
+fn p99_ms(cell: &CellSummary) -> Option<Estimate> {
+    let alone = cell.latency_us.p99.map(Estimate::without_interval);
+    let us = cell.p99_us.or(alone)?;
+    (!cell.latency_us.at_least.p99).then(|| us.map(|us| us / 1e3))
 }
 
 /// The mean time that a connection takes for one, its rest apart, with the interval of the rate
@@ -175,7 +257,7 @@ fn lines<'s>(
 fn drawn(name: String, title: &str, axes: &Axes, lines: &[Line]) -> Option<Chart> {
     (!lines.is_empty()).then(|| Chart {
         name,
-        subject: Subject::Cells,
+        subject: Subject::Lines,
         title: title.to_owned(),
         picture: plot(axes, lines).picture(title),
         table: table(axes, lines),
@@ -233,7 +315,7 @@ fn table(axes: &Axes, lines: &[Line]) -> Table {
     let mut table = Table::new(&[("mode", true), (axes.across, false), (&axes.up[..], false)]);
     let unit = match axes.along {
         Along::Connections => Unit::Count,
-        Along::Distance => Unit::Number(2),
+        Along::Distance | Along::Flush => Unit::Number(2),
     };
     let row = |line: &Line, point: &Point| {
         vec![

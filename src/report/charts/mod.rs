@@ -1,8 +1,12 @@
-//! Charts of a record: bars of modes, lines over connections and over distance, timelines, trials
-//! with their faults, cost against worth. Each has the figures that it draws beside it.
+//! Charts of a record: bars of modes, lines over connections, distance and flush time, what a
+//! commit consists of, what holds modes back, who waited for a CPU, timelines, trials with their
+//! faults, cost against worth. Each has the figures that it draws beside it.
 
+mod anatomy;
 mod bars;
 mod chart;
+mod contention;
+mod limits;
 mod lines;
 mod timeline;
 mod trials;
@@ -18,6 +22,9 @@ use crate::record::store::Record;
 pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
     let mut all = bars::charts(summary);
     all.extend(lines::charts(summary));
+    all.extend(anatomy::charts(summary));
+    all.extend(limits::charts(summary));
+    all.extend(contention::charts(summary));
     all.extend(timeline::charts(record, summary));
     all.extend(trials::courses(summary));
     all.extend(trials::cost_and_worth(summary));

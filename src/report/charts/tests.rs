@@ -1,4 +1,4 @@
-use super::lines::{Along, over};
+use super::lines::{Along, Up, over};
 use super::*;
 use crate::analysis::example::{Example, kept};
 use crate::analysis::summarise;
@@ -264,7 +264,7 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
     for svg in [plain, beside] {
         assert_eq!(of_class(&svg, "bar").len(), 6);
     }
-    let lines = over(&summary, Along::Distance);
+    let lines = over(&summary, Along::Distance, Up::Each);
     let expected = [
         "distance-update_index-1c",
         "distance-update_index-1c-watched-60-s-after",
@@ -274,8 +274,16 @@ fn cells_that_are_watched_after_their_load_have_charts_of_their_own() {
         assert_eq!(of_class(&chart.svg(), "point").len(), 18);
     }
     let summary = with_twins(&kept("group-commit"), watched);
-    let whole = over(&summarise(&kept("group-commit")), Along::Connections).len();
-    assert_eq!(over(&summary, Along::Connections).len(), 2 * whole);
+    let whole = over(
+        &summarise(&kept("group-commit")),
+        Along::Connections,
+        Up::Rate,
+    )
+    .len();
+    assert_eq!(
+        over(&summary, Along::Connections, Up::Rate).len(),
+        2 * whole
+    );
 }
 
 #[test]
@@ -305,12 +313,12 @@ fn a_line_has_one_point_of_each_distance_asked_for() {
         cell.distances += ", 25 Mbit/s";
         cell.rtt_us_got = cell.rtt_us_got.map(|us| us * 1.01);
     });
-    let svg = over(&summary, Along::Distance)[0].svg();
+    let svg = over(&summary, Along::Distance, Up::Each)[0].svg();
     assert_eq!(of_class(&svg, "point").len(), 18);
     // Two distances, measured at two rates each, are no three.
     let mut two = summary;
     two.cells.retain(|cell| cell.rtt_us_asked != Some(8_000.0));
-    assert_eq!(over(&two, Along::Distance), []);
+    assert_eq!(over(&two, Along::Distance, Up::Each), []);
 }
 
 #[test]
@@ -348,7 +356,7 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
     );
     assert!(says(&svg, "mysql semisync"));
     assert_eq!(worth.table.rows[1][2].to_string(), "0 of 20");
-    let is_trial = |chart: &&Chart| chart.subject == Subject::Trials;
+    let is_trial = |chart: &&Chart| matches!(chart.subject, Subject::Trial(_));
     assert_eq!(charts.iter().filter(is_trial).count(), 7);
     let without = of(&Example::default().record());
     assert!(!without.iter().any(|chart| is_trial(&chart)));

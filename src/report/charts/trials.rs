@@ -22,10 +22,13 @@ const LOSES: &str = "share of faults that lose something, 95 %";
 
 /// Of each campaign the trial in which nobody was served for longest.
 pub fn courses(summary: &Summary) -> Vec<Chart> {
-    summary.worth.iter().filter_map(course_chart).collect()
+    let campaigns = summary.worth.iter().enumerate();
+    campaigns
+        .filter_map(|(place, one)| course_chart(place, one))
+        .collect()
 }
 
-fn course_chart(one: &ModeWorth) -> Option<Chart> {
+fn course_chart(place: usize, one: &ModeWorth) -> Option<Chart> {
     let trials = one.courses.iter().zip(&one.worth.each);
     let gap_us = |(_, judged): &(&Course, &Judged)| {
         let s = judged.service.no_service_s.unwrap_or(0.0);
@@ -41,7 +44,7 @@ fn course_chart(one: &ModeWorth) -> Option<Chart> {
     );
     Some(Chart {
         name: file_name("trial", &[&one.label, fault]),
-        subject: Subject::Trials,
+        subject: Subject::Trial(place),
         picture: course_plot(course, gap(judged)).picture(&title),
         table: course_table(course),
         title,
@@ -63,9 +66,12 @@ fn rates(course: &Course) -> Vec<(f64, f64)> {
 }
 
 fn course_plot(course: &Course, gap: Option<(f64, f64)>) -> Plot {
-    // A window's rate stands at its middle.
+    // A window's rate stands from its beginning to its end.
+    let mut rates = rates(course);
+    let last = rates.last().copied();
+    rates.extend(last.map(|(from_s, rate)| (from_s + 1.0 / WINDOWS_PER_S, rate)));
     let point = |(from_s, rate): (f64, f64)| Point {
-        across: from_s + 0.5 / WINDOWS_PER_S,
+        across: from_s,
         up: rate,
         ..Point::default()
     };
@@ -90,8 +96,8 @@ fn course_plot(course: &Course, gap: Option<(f64, f64)>) -> Plot {
         },
         series: vec![Series {
             name: "commits acknowledged".to_owned(),
-            way: Way::Thin,
-            points: rates(course).into_iter().map(point).collect(),
+            way: Way::Steps,
+            points: rates.into_iter().map(point).collect(),
         }],
         spans: gap.map(span).into_iter().collect(),
         uprights: course.steps.iter().map(upright).collect(),
