@@ -181,9 +181,12 @@ impl Lab {
         self.nodes[servers].iter_mut().map(ask).collect()
     }
 
-    /// A breakdown if any server has ended.
+    /// A breakdown if any volume or server has ended. A server whose volume has died ends, too: the
+    /// volume is told of.
     pub fn check_alive(&mut self) -> Result<()> {
         let name = self.spec.name.clone();
+        let mut volumes = self.nodes.iter().filter_map(|node| node.volume.as_ref());
+        volumes.try_for_each(Volume::check_alive)?;
         self.nodes
             .iter_mut()
             .try_for_each(|node| node.check_alive(&format!("run {name}")))

@@ -36,7 +36,12 @@ pub fn measure<T: Target>(
             ..Measurement::default()
         },
     };
-    measuring.prepare()?;
+    let prepared = measuring.prepare();
+    if prepared.is_err() {
+        // As below.
+        measuring.target.check_alive(cell)?;
+    }
+    prepared?;
     measuring.target.next()?.slow_cpus(cell)?;
     let driven = match cell.workload {
         Workload::Mysqlslap { .. } => measuring.iterate(),

@@ -49,12 +49,14 @@ pub fn what_is_late_is_not_forgotten(server: &Server) {
     job.rate_per_s = Some(1e6);
     let mut driver = driver();
     driver.start(&job).expect("a running load");
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let begun = Instant::now();
+    let deadline = begun + Duration::from_secs(60);
     let mut parts: Vec<Snapshot> = vec![];
     while parts.iter().map(transactions).sum::<u64>() < 200 {
         assert!(Instant::now() < deadline, "not enough within a minute");
         parts.push(driver.mark().expect("a mark"));
     }
+    let elapsed_us = begun.elapsed().as_micros() as u64;
     let last = driver.stop().expect("a stop");
     let backlog = last.backlog;
     parts.push(last);
@@ -69,17 +71,14 @@ pub fn what_is_late_is_not_forgotten(server: &Server) {
     }
     let sum = load::merge(parts).expect("a merge");
     let failed: u64 = sum.errors.total();
-    let begun = transactions(&sum) + failed + sum.unanswered;
-    assert_eq!(sum.due, begun + backlog);
-    assert!(backlog > begun, "{backlog} of {}", sum.due);
+    let served = transactions(&sum) + failed + sum.unanswered;
+    assert_eq!(sum.due, served + backlog);
+    assert!(backlog > served, "{backlog} of {}", sum.due);
     let ended = count(sum.ended_us.as_ref());
     assert_eq!(ended.len(), transactions(&sum), "whenever they were due");
-    assert!(
-        ended.max() > 10 * ended.min(),
-        "{} {}",
-        ended.min(),
-        ended.max()
-    );
+    // All were due at once, and went one after the other: half of them waited for half of the time.
+    let median_us = ended.value_at_quantile(0.5);
+    assert!(median_us * 10 > elapsed_us, "{median_us} of {elapsed_us}");
 }
 
 fn count(text: Option<&String>) -> Histogram<u64> {

@@ -91,13 +91,17 @@ fn lab_study_watches_what_goes_on_after_the_load() {
         assert_eq!((watched.len(), plain.len()), (4, 1));
         watched.into_iter().for_each(check_watched);
         assert!(plain[0]["after_load"].is_null(), "{}", plain[0]);
+        let (mut near_us, mut far_us) = (0.0_f64, f64::INFINITY);
         for cell in report.cells() {
             let [min, p50, max] = handshakes(cell);
             assert!(min <= p50 && p50 <= max, "{cell}");
-            // 1 ms between the sites, 0.25 ms within one.
-            let is_far = cell["client_site"] == "b";
-            assert_eq!(min > 900.0, is_far, "{cell}");
+            match cell["client_site"] == "b" {
+                true => far_us = far_us.min(min),
+                false => near_us = near_us.max(min),
+            }
         }
+        // 1 ms between the sites, 0.25 ms within one: half of the difference at least.
+        assert!(far_us > near_us + 375.0, "{near_us} {far_us}");
         let printed = ground.run(&["report", "r.acklab"]).good();
         for words in [
             "s after the load (under it; idle): CPU",

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, PATIENCE, on_ground};
 use crate::kills::{Victim, kill_at};
-use crate::power::volumes;
+use crate::power::{stopped_late, volumes};
 
 /// How often a campaign is killed, if nobody says how often.
 const KILLS: u32 = 3;
@@ -46,11 +46,13 @@ fn lab_break_says_what_a_commit_is_worth_and_judge_says_it_again() {
         let records = ["w1.acklab", "w2.acklab", "w3.acklab"];
         let mut all = records.iter().map(|record| {
             let run = ground.run(&[&strict[..], &once, &["--record", record]].concat());
-            let page: Value = serde_json::from_str(&run.out).expect("JSON");
+            // A lab that does not come back has no page.
+            let page = serde_json::from_str(&run.out).unwrap_or(Value::Null);
             (record, run, page)
         });
-        let takes_some =
-            |page: &Value| worth(page, "loose-power-cut", loose)["lost"].as_u64() > Some(0);
+        let takes_some = |page: &Value| {
+            !page.is_null() && worth(page, "loose-power-cut", loose)["control"] == "as-it-must"
+        };
         let found = all.find(|(_, _, page)| takes_some(page));
         let (record, run, page) = found.expect("a cut that takes something");
         ground.nothing_left();
@@ -75,7 +77,8 @@ fn only_kills_between_commits_are_undecided(code: Option<i32>, page: &Value) {
     let missing = campaigns.flat_map(|one| one["missing"].as_array().expect("doubts"));
     let missing: Vec<&str> = missing.filter_map(Value::as_str).collect();
     let is_known = |why: &&str| {
-        why.contains("no commit was on its way") || *why == "the control killed was silent"
+        let by_chance = why.contains("no commit was on its way") || stopped_late(why);
+        by_chance || *why == "the control killed was silent"
     };
     assert!(missing.iter().all(is_known), "{missing:?}");
     assert_eq!(code, Some(if missing.is_empty() { 0 } else { 3 }));
@@ -158,12 +161,19 @@ fn lab_break_killed_at_any_moment_keeps_its_trials() {
         let kills = std::env::var("ACKLAB_KILLS").map(|kills| kills.parse().expect("a number"));
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut kept = 0;
-        for number in 0..kills.unwrap_or(KILLS) {
+        let kills = kills.unwrap_or(KILLS);
+        for number in 0..kills {
             // Without its first process a lab is over, and the next one is begun.
             let victim = [Victim::FrontEnd, Victim::Everyone][number as usize % 2];
             let record = format!("{number}.acklab");
             let child = endless(ground, &record);
             std::thread::sleep(two_trials.mul_f64(random.random_range(0.3..1.8)));
+            // The last one dies at a trial, whenever that comes.
+            let begin = Instant::now();
+            while number + 1 == kills && trials(ground, &record) < 1 {
+                assert!(begin.elapsed() < PATIENCE * 4, "no trial came to its end");
+                std::thread::sleep(Duration::from_millis(50));
+            }
             let before = trials(ground, &record);
             kill_at(ground, child, Duration::ZERO, victim);
             no_device_is_left_but(&others);

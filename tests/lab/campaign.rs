@@ -9,6 +9,10 @@ use acklab::record::trials::{Campaign, Trial};
 
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, on_ground};
+use crate::power::stopped_late;
+
+/// How often a campaign is run anew when the host was too busy for it.
+const TRIES: u32 = 3;
 
 static RECORDS: AtomicU32 = AtomicU32::new(0);
 
@@ -40,8 +44,24 @@ fn lines((server, mode): (&str, &str)) -> String {
     format!("server = \"{server}\"\nmode = \"{mode}\"\n")
 }
 
-/// The same in a mode of these lines.
-fn broken_in(ground: &Ground, mode: &str, (fault, more): (&str, &str), trials: u32) -> Campaign {
+/// The same in a mode of these lines. Where disks were stopped too late, for the machine was taken
+/// away meanwhile, no loss of power came about: then it is done anew.
+fn broken_in(ground: &Ground, mode: &str, fault: (&str, &str), trials: u32) -> Campaign {
+    let is_late = |campaign: &Campaign| {
+        let mut steps = campaign.trials.iter().flat_map(|trial| &trial.steps);
+        steps.any(|done| done.bite == Some(false) && stopped_late(&done.seen))
+    };
+    for _ in 1..TRIES {
+        let campaign = once_broken_in(ground, mode, fault, trials);
+        if !is_late(&campaign) {
+            return campaign;
+        }
+    }
+    once_broken_in(ground, mode, fault, trials)
+}
+
+fn once_broken_in(ground: &Ground, mode: &str, of: (&str, &str), trials: u32) -> Campaign {
+    let (fault, more) = of;
     let others = devices();
     let record = format!("broken-{}.acklab", RECORDS.fetch_add(1, Ordering::Relaxed));
     let text = format!(
@@ -132,7 +152,7 @@ fn nodes(all: &[Held]) -> Vec<u8> {
 /// The source's power is cut, and the replica that has received most takes over.
 fn promoted(ground: &Ground, of: (&str, &str), fault: &str) -> Trial {
     // Clients of a slow machine may look for the new source once more than they must.
-    let until_served = "afterwards = \"15s\"\nserved_for = \"1s\"\n";
+    let until_served = "afterwards = \"60s\"\nserved_for = \"1s\"\n";
     let campaign = broken_as(ground, of, (fault, until_served), 1);
     let trial = whole(&campaign).clone();
     assert_eq!(trial.steps[0].nodes, [0]);
@@ -186,7 +206,7 @@ fn lab_campaign_semisync_heir_is_given_what_the_other_has() {
     on_ground("campaign: semisync, the heir is given the rest", |ground| {
         for server in ["mysql", "mariadb"] {
             let mode = lines((server, "semisync")) + "timeout = \"1h\"\n";
-            let until_served = "afterwards = \"15s\"\nserved_for = \"1s\"\n";
+            let until_served = "afterwards = \"60s\"\nserved_for = \"1s\"\n";
             let campaign = broken_in(ground, &mode, ("promote-given-others", until_served), 1);
             let trial = whole(&campaign);
             assert_eq!(nodes(&trial.serving), [1], "{server}");
@@ -292,19 +312,28 @@ fn lab_campaign_router_sends_clients_to_the_new_primary() {
     });
 }
 
+/// Longer than the proxy's checks take on a busy machine.
+const PAUSED_LONG: &str = r#"
+finding = "proxy"
+client_timeout = "30s"
+step = [
+    { after = "0.2s..1.5s", do = "pause", to = "writer" },
+    { after = "10s", do = "resume", to = "first writer" },
+]
+"#;
+
 /// A server that is paused is down for its checks, and up again when it goes on.
 #[test]
 fn lab_campaign_proxy_takes_a_paused_server_for_down() {
     on_ground("campaign: a paused server behind a proxy", |ground| {
-        let more = "finding = \"proxy\"\nclient_timeout = \"30s\"\n";
         let of = ("mariadb", "semisync");
-        let campaign = broken_as(ground, of, ("writer-paused", more), 1);
+        let campaign = broken_as(ground, of, ("paused-long", PAUSED_LONG), 1);
         let trial = whole(&campaign);
         assert_eq!((lost(trial), served(trial)), (0, [0].into()));
         // Connections were ended before it went on, and long before clients give them up.
         let paused_us = trial.steps[0].ended_us;
         let told = trial.history.transfers.iter();
-        let meanwhile = paused_us + 1..paused_us + 2_900_000;
+        let meanwhile = paused_us + 1..trial.steps[1].begun_us;
         let mut ended =
             told.filter(|it| it.begun_us < paused_us && meanwhile.contains(&it.ended_us));
         assert!(ended.any(|it| it.answer != Answer::Acknowledged));
@@ -340,8 +369,12 @@ step = [
 #[test]
 fn lab_campaign_without_a_fault_finds_nothing() {
     on_ground("campaign: no fault", |ground| {
-        let campaign = broken(ground, ("mariadb", "async"), "no-fault", 3);
+        let patient = ("no-fault", "client_timeout = \"20s\"\n");
+        let campaign = broken_as(ground, ("mariadb", "async"), patient, 3);
         assert_eq!(campaign.trials.len(), 3);
+        let others = campaign.trials.iter().flat_map(|trial| &trial.others);
+        let level = others.filter(|held| held.is_level).map(|held| held.node);
+        assert_eq!(level.collect::<BTreeSet<u8>>(), [1, 2].into());
         let seeds: BTreeSet<u64> = campaign.trials.iter().map(|trial| trial.seed).collect();
         assert_eq!(seeds.len(), 3);
         for trial in &campaign.trials {
@@ -358,7 +391,12 @@ fn check_nothing_found(trial: &Trial) {
         (nodes(&trial.others), served(trial)),
         (vec![1, 2], [0].into())
     );
-    assert!(trial.others.iter().all(|held| held.is_level));
+    // A replica of a busy machine may not have come level in time: it has nothing of its own.
+    let source = tokens(&trial.serving[0]);
+    for held in &trial.others {
+        let tokens = tokens(held);
+        assert!(tokens.is_subset(&source) && (!held.is_level || tokens == source));
+    }
     let mut all = trial.history.transfers.iter();
     assert!(!all.any(|it| it.answer == Answer::Unanswered));
     let readers = &trial.history.readers;

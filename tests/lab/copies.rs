@@ -30,8 +30,6 @@ use crate::common::{Links, address, lab_lock, program};
 
 /// A copy is taken for lost after this: far longer than a busy host keeps one waiting.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Of those tests that wait for it: the margin is in what they look at.
-const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 const VOLUME: u64 = 77;
 /// Pairs of a write and a flush of which the medians are told.
 const PAIRS: usize = 300;
@@ -358,19 +356,17 @@ fn lab_copies_a_stale_head_is_refused() {
 #[test]
 fn lab_copies_a_mirror_goes_on_alone_and_says_when() {
     on_mounts_of_our_own(|folder| {
-        let site = Site::mirror(folder, (WhenShort::Degrade, SHORT_TIMEOUT));
+        let site = Site::mirror(folder, (WhenShort::Degrade, TIMEOUT));
         let file = site.head().mount_point().join("file");
         put(&file, 1);
         standing(site.head());
         let start = Instant::now();
         site.set_links(1, true);
         put(&file, 2);
-        assert!(
-            start.elapsed() >= SHORT_TIMEOUT / 2,
-            "{:?}",
-            start.elapsed()
-        );
-        assert_eq!(standing_alone(&site), [Reach::Short, Reach::Alone]);
+        assert!(start.elapsed() >= TIMEOUT / 2, "{:?}", start.elapsed());
+        // On a busy machine it may have been short for a moment before.
+        let reach = standing_alone(&site);
+        assert!(reach.ends_with(&[Reach::Short, Reach::Alone]), "{reach:?}");
         // The one that was left behind does not know: it may not take over.
         let refused = site.fail_over_to(&[1]).unwrap_err().to_string();
         assert!(refused.contains("without it"), "{refused}");

@@ -104,19 +104,16 @@ fn lab_contention_of_each_role_is_in_the_report() {
             assert!(contention["disks"].is_null() && contention["own_cpus"].is_null());
         }
         let record = Record::open(&ground.work.join("r.acklab")).expect("a record");
-        for measurement in &record.measurements {
-            let writers = measurement
-                .scheduled
-                .iter()
-                .filter(|p| p.role == Role::Writer);
-            let run_us: f64 = writers.map(|process| process.run_us).sum();
-            let account_us = measurement.cpu.writer_us.expect("an account");
-            // Two ways to count the same.
-            assert!(
-                (run_us / account_us - 1.0).abs() < 0.2,
-                "{run_us} {account_us}"
-            );
-        }
+        // Two ways to count the same, read one after the other.
+        let scheduled = record.measurements.iter().flat_map(|one| &one.scheduled);
+        let writers = scheduled.filter(|process| process.role == Role::Writer);
+        let run_us: f64 = writers.map(|process| process.run_us).sum();
+        let accounts = record.measurements.iter().map(|one| one.cpu.writer_us);
+        let account_us: f64 = accounts.map(|us| us.expect("an account")).sum();
+        assert!(
+            (run_us / account_us - 1.0).abs() < 0.2,
+            "{run_us} {account_us}"
+        );
     });
 }
 
@@ -137,12 +134,6 @@ fn share_of(cpu: u32) -> f64 {
     std::thread::spawn(burn).join().expect("a thread")
 }
 
-/// The most of three: others at work on this machine take from each.
-fn most_of(cpu: u32) -> f64 {
-    let shares = [(); 3].map(|()| share_of(cpu));
-    shares.into_iter().fold(0.0, f64::max)
-}
-
 /// Processes that hold CPUs.
 fn holders() -> usize {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
@@ -155,7 +146,6 @@ fn holders() -> usize {
 fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
     on_ground("cpus: held", |_| {
         let cpu = *affinity::allowed().expect("CPUs").last().expect("a CPU");
-        let full = most_of(cpu);
         let mut command = Command::new(program());
         command.arg("slow-cpus");
         let half = SlowCpu { cpu, speed: 0.5 };
@@ -172,9 +162,14 @@ fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
         };
         // Others may be at work on this machine: they take from what is left, not from the holds.
         assert!((held.speed() - 0.5).abs() < 0.05, "{held:?}");
-        assert!(left < 0.6 && left < 0.75 * full, "{left} of {full}");
-        let again = most_of(cpu);
-        assert!(again > 1.3 * left, "{again} after {left}");
+        // What was held nobody else had.
+        assert!(left < held.speed() + 0.1, "{left} beside {held:?}");
+        let mut most = 0.0_f64;
+        let is_back = (0..20).any(|_| {
+            most = most.max(share_of(cpu));
+            most > 1.3 * left
+        });
+        assert!(is_back, "{most} after {left}");
     });
 }
 

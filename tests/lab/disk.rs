@@ -5,7 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -239,15 +239,19 @@ fn lab_disk_without_power_gives_errors_and_lets_go() {
 }
 
 /// Writes blocks until the disk fails: when the last that went well was begun, and when the first
-/// that did not was seen.
-fn write_until_it_fails(file: &File) -> (Instant, Instant) {
+/// that did not was seen. Counts itself among those who write as soon as it does.
+fn write_until_it_fails(file: &File, writing: &AtomicUsize) -> (Instant, Instant) {
     let block = Block([3; BLOCK_BYTES]);
     let mut begun = None;
     loop {
         let now = Instant::now();
         let written = file.write_all_at(&block.0, 0);
         match code(written.and_then(|()| file.sync_data())) {
-            None => begun = Some(now),
+            None => {
+                if begun.replace(now).is_none() {
+                    writing.fetch_add(1, Ordering::Relaxed);
+                }
+            }
             Some(libc::EIO | libc::EROFS) => {
                 return (begun.expect("a write that went well"), Instant::now());
             }
@@ -272,10 +276,12 @@ fn lab_disk_power_goes_from_all_disks_as_they_say() {
         files.iter().for_each(|file| write_block(file, 1));
         let mut halted = Halted::default();
         let mut done = None;
+        let writing = AtomicUsize::new(0);
         let seen = thread::scope(|scope| {
             let writers = files
                 .each_ref()
-                .map(|file| scope.spawn(|| write_until_it_fails(file)));
+                .map(|file| scope.spawn(|| write_until_it_fails(file, &writing)));
+            wait_until("all write", || writing.load(Ordering::Relaxed) == 3);
             let told = Volume::halt_all(&volumes.each_ref(), || {
                 done = Some(Instant::now());
                 Ok(())

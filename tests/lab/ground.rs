@@ -21,10 +21,10 @@ use serde_json::Value;
 use crate::common::{lab_lock, program};
 
 /// Far longer than anything that is waited for takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 /// Longer than any command here takes, the first fetch of a server included; for each power cut
 /// that is asked for.
-const COMMAND_LIMIT: Duration = Duration::from_secs(600);
+const COMMAND_LIMIT: Duration = Duration::from_secs(1_200);
 /// Where the test's own files are: the machine-wide lock makes one place enough.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab");
 

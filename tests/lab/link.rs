@@ -327,7 +327,8 @@ fn lab_a_rate_lets_so_many_bytes_through_per_second() {
         b.recv(&mut buffer).unwrap();
     }
     let took_ms = began.elapsed().as_secs_f64() * 1e3;
-    assert!((75.0..800.0).contains(&took_ms), "{took_ms} ms");
+    // They may take longer on a busy machine, but no shorter.
+    assert!(took_ms >= 75.0, "{took_ms} ms");
     assert_eq!(
         pair(&links.switch.counters().unwrap(), "a", "b").dropped_by_queue,
         0
@@ -505,15 +506,15 @@ fn lab_late_packets_are_counted() {
     let links = Links::between(2);
     links
         .switch
-        .set(&both("a", "b", delay_us(100_000)))
+        .set(&both("a", "b", delay_us(2_000_000)))
         .unwrap();
     let (a, b) = (udp(&links, 0), udp(&links, 1));
     send(&a, 1, 5, 100);
     pair_once(&links, "a", "b", |p| p.packets == 5);
-    // The fault itself: a switch that is not let run for three times the delay.
+    // The fault itself: a switch that is not let run for longer than the delay.
     let switch = Pid::from_raw(links.switch.pid() as i32);
     kill(switch, Signal::SIGSTOP).unwrap();
-    thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_millis(2_500));
     kill(switch, Signal::SIGCONT).unwrap();
     let mut buffer = [0; 200];
     for _ in 0..5 {
