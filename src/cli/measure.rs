@@ -163,6 +163,8 @@ pub fn run(
         need_disks(&study)?;
         need_memory(&study)?;
         need_cpus(&study)?;
+        // Before anybody waits for a download.
+        need_time(&study, &plan(&study))?;
         fetch_missing(&study, &cache, &catalogue)?;
         // Once more: now the servers' versions, and so what they can do, are known for certain.
         (study, text) = read()?;
