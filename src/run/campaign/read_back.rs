@@ -109,9 +109,10 @@ fn logged(stage: &mut Stage<'_, '_>, serving: &[usize]) -> Result<Option<Deliver
     binary_log::logged(byte(i), &node.data(), TRANSFERS).map(Some)
 }
 
-/// Waits a while for it. Not by a table of sessions, which a server may write to its disk. A session
-/// that rests is ended: across links that were cut for a minute its client's last word may take
-/// another minute, and one that came late would change what is being read.
+/// Waits a while for it. Not by a table of sessions, which a server may write to its disk.
+///
+/// A session that rests is ended: across links that were cut for a minute its client's last word
+/// may take another minute, and one that came late would change what is being read.
 fn clients_have_gone(node: &mut Node, limit: Duration) -> Result<bool> {
     let begun = Instant::now();
     loop {
