@@ -78,6 +78,7 @@ fn what_is_unknown_is_a_mistake() {
             &["report", "x", "--charts", "y", "--format", "csv"],
             "--charts",
         ),
+        (&["report", "x", "--html", "y", "--charts", "z"], "--charts"),
         (&["run"], "STUDY"),
         (&["run", "comparee"], "comparee"),
         (&["limits"], "STUDY"),
@@ -187,13 +188,15 @@ fn a_report_has_another_anatomy_beside() {
 }
 
 /// A kept record, unpacked into a folder.
-fn unpack(folder: &Path, name: &str) {
+fn unpack(name: &str, folder: &Path) -> String {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(format!("{name}.acklab.zip"));
     let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
-    let mut record = File::create(folder.join(format!("{name}.acklab"))).unwrap();
+    let file = format!("{name}.acklab");
+    let mut record = File::create(folder.join(&file)).unwrap();
     std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+    file
 }
 
 /// Holds the second record of a folder against the first.
@@ -210,7 +213,7 @@ fn diff(folder: &Path, records: [&str; 2], options: &[&str]) -> (Option<i32>, St
 fn a_record_held_against_itself_is_neither_better_nor_worse() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["compare", "anatomy-short", "power-cut"] {
-        unpack(folder.path(), name);
+        unpack(name, folder.path());
         let record = format!("{name}.acklab");
         let both = [&record[..], &record[..]];
         let (code, out, err) = diff(folder.path(), both, &[]);
@@ -238,7 +241,7 @@ fn a_record_held_against_itself_is_neither_better_nor_worse() {
 #[test]
 fn a_limit_decides_how_diff_ends() {
     let folder = tempfile::tempdir().unwrap();
-    unpack(folder.path(), "compare");
+    unpack("compare", folder.path());
     let (a, b) = ("compare.acklab", "slower.acklab");
     std::fs::copy(folder.path().join(a), folder.path().join(b)).unwrap();
     let slower = rusqlite::Connection::open(folder.path().join(b)).unwrap();
@@ -271,7 +274,7 @@ fn a_limit_decides_how_diff_ends() {
 fn what_is_not_comparable_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["compare", "gmo-innodb-cluster-2022", "anatomy-short"] {
-        unpack(folder.path(), name);
+        unpack(name, folder.path());
     }
     let whole = std::fs::read(folder.path().join("compare.acklab")).unwrap();
     let half = &whole[..whole.len() / 2];
@@ -290,6 +293,52 @@ fn what_is_not_comparable_is_refused_in_one_line() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{other}: {err}");
         assert!(err.contains(why) && err.lines().count() == 1, "{err}");
     }
+}
+
+#[test]
+fn a_record_is_written_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = unpack("compare", folder.path());
+    let write = |words: &[&str]| {
+        let words = [&["report", &record][..], words].concat();
+        let output = acklab(folder.path(), &words);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), out, err)
+    };
+    let read = || std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    let written = write(&["--html", "out.html"]);
+    assert_eq!(written, (Some(0), "out.html\n".to_owned(), String::new()));
+    let page = read();
+    assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..100]);
+    assert!(page.contains("mysql semisync") && page.len() < 3_000_000);
+    // One that is there is replaced.
+    let (code, _, err) = write(&["--html", "out.html", "--baseline", "mysql async"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(read().contains("takes more than mysql async"));
+    std::fs::create_dir(folder.path().join("there")).unwrap();
+    for (words, why) in [
+        (&["--html", "there"][..], "is a folder"),
+        (&["--html", "absent/out.html"], "in a folder that is there"),
+        (
+            &["--html", "out.html", "--baseline", "mysql asink"],
+            "mysql asink",
+        ),
+    ] {
+        let (code, out, err) = write(words);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{words:?}: {err}");
+        assert!(err.contains(why), "{words:?}: {err}");
+    }
+    let connection = rusqlite::Connection::open(folder.path().join(&record)).unwrap();
+    connection.execute("DELETE FROM measurement", []).unwrap();
+    drop(connection);
+    let (code, _, err) = write(&["--html", "none.html"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("no finished measurement"), "{err}");
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["compare.acklab", "out.html", "there"]);
 }
 
 #[test]

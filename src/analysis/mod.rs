@@ -33,6 +33,7 @@ pub mod timeline;
 mod void;
 pub mod worth;
 
+pub use against::modes as modes_against;
 pub use summary::Summary;
 pub use terms::mode_settings;
 

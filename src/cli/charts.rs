@@ -36,7 +36,7 @@ fn keep(folder: &Path, chart: &Chart) -> Result<String> {
     let path = folder.join(format!("{}.svg", chart.name));
     let beside = folder.join(format!(".{}.svg.part", chart.name));
     let tried = || format!("write {}", path.display());
-    fs::write(&beside, &chart.svg).tried(tried)?;
+    fs::write(&beside, chart.svg()).tried(tried)?;
     fs::rename(&beside, &path).tried(tried)?;
     Ok(path.display().to_string())
 }

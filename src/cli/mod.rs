@@ -11,6 +11,7 @@ mod judge;
 mod limits;
 mod measure;
 mod needs;
+mod page;
 mod preview;
 mod progress;
 mod self_test;
@@ -94,6 +95,9 @@ enum Verb {
         /// Draw charts into this folder instead: SVG files, told by name
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
+        /// Write a page into this file instead: one HTML file that needs no network
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "beside", "charts"])]
+        html: Option<PathBuf>,
     },
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
@@ -235,6 +239,12 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             charts: Some(folder),
             ..
         } => charts::draw(&record, &folder),
+        Verb::Report {
+            record,
+            html: Some(file),
+            baseline,
+            ..
+        } => page::write(&record, baseline.as_deref(), &file),
         Verb::Report {
             record,
             format,

@@ -1,16 +1,53 @@
 //! One chart, what it is called, and which cells are drawn together.
 
 use crate::analysis::Summary;
+use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{Axis, CellSummary};
 use crate::report::group::{grouped, load_but};
+use crate::report::numbers::digits;
+use crate::report::page::Table;
+use crate::report::picture::Picture;
 use crate::study::slug;
 
 /// One chart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// Unique within the record; what its file is called, without an ending.
     pub name: String,
-    pub svg: String,
+    pub subject: Subject,
+    /// What it shows, in a line.
+    pub title: String,
+    pub picture: Picture,
+    /// The figures that are drawn.
+    pub table: Table,
+}
+
+/// What charts are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Rates of modes side by side.
+    Bars,
+    /// Rates and latencies along connections, distance and flush time.
+    Lines,
+    /// What a commit consists of.
+    Anatomy,
+    /// What keeps modes from committing more.
+    Limits,
+    /// Who waited for a CPU.
+    Contention,
+    /// Seconds of long cells.
+    Seconds,
+    /// A trial of a fault: of the campaign at that place in the summary.
+    Trial(usize),
+    /// What is lost against what a commit takes.
+    Worth,
+}
+
+impl Chart {
+    /// As a file of its own.
+    pub fn svg(&self) -> String {
+        self.picture.file()
+    }
 }
 
 /// Measured cells in groups that differ in their mode and in these axes alone.
@@ -28,4 +65,24 @@ pub fn file_name(kind: &str, parts: &[&str]) -> String {
         .chain(parts)
         .collect::<Vec<_>>()
         .join("-")
+}
+
+/// Both ends of an interval, where it has any.
+pub fn ends(estimate: Estimate) -> Option<(f64, f64)> {
+    estimate.low.zip(estimate.high)
+}
+
+/// `752 (742 to 761)`
+pub fn told(estimate: Estimate) -> String {
+    let short = |value: f64| match value.abs() < 1.0 {
+        true => format!("{value:.3}"),
+        false => digits(value, 2),
+    };
+    match ends(estimate) {
+        Some((low, high)) => {
+            let [median, low, high] = [estimate.median, low, high].map(short);
+            format!("{median} ({low} to {high})")
+        }
+        None => format!("{} (no interval)", short(estimate.median)),
+    }
 }
