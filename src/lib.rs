@@ -5,6 +5,7 @@ pub mod cli;
 pub mod error;
 pub mod lab;
 pub mod load;
+pub mod model;
 pub mod observe;
 pub mod plan;
 pub mod record;

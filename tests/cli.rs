@@ -11,9 +11,9 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 15] = [
-    "compare", "run", "limits", "studies", "report", "diff", "break", "judge", "servers", "check",
-    "up", "exec", "sql", "status", "down",
+const VERBS: [&str; 16] = [
+    "compare", "run", "limits", "studies", "report", "diff", "predict", "break", "judge",
+    "servers", "check", "up", "exec", "sql", "status", "down",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {

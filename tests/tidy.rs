@@ -18,7 +18,7 @@ const FILE_LINES: usize = 500;
 const COLUMNS: usize = 100;
 
 /// Which room may import which. `error` may be imported everywhere; the rim may import all.
-const IMPORTS: [(&str, &[&str]); 11] = [
+const IMPORTS: [(&str, &[&str]); 12] = [
     ("error", &[]),
     ("study", &[]),
     ("plan", &["study"]),
@@ -37,7 +37,8 @@ const IMPORTS: [(&str, &[&str]); 11] = [
         ],
     ),
     ("analysis", &["study", "plan", "record"]),
-    ("report", &["study", "record", "analysis"]),
+    ("model", &["study", "plan", "record", "analysis"]),
+    ("report", &["study", "record", "analysis", "model"]),
 ];
 const RIM: [&str; 3] = ["main", "cli", "lib"];
 

@@ -14,7 +14,7 @@ pub mod diff;
 mod disks;
 pub mod effects;
 mod endpoints;
-mod fit;
+pub mod fit;
 pub mod flags;
 pub mod interval;
 mod knee;

@@ -12,6 +12,7 @@ mod limits;
 mod measure;
 mod needs;
 mod page;
+mod predict;
 mod preview;
 mod progress;
 mod self_test;
@@ -102,6 +103,11 @@ enum Verb {
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffOptions),
+    /// Foretell from a record what a commit takes at other distances, on other disks and machines
+    Predict {
+        #[command(flatten)]
+        options: Box<predict::PredictOptions>,
+    },
     /// Break servers under load on purpose, and tell what an acknowledged commit is worth
     #[command(after_help = breaking::EXAMPLES)]
     Break {
@@ -253,6 +259,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::Diff(options) => diff::run(&options),
+        Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
         Verb::Servers { action: None } => servers::list(),

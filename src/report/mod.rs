@@ -28,6 +28,7 @@ mod markup;
 pub mod numbers;
 mod page;
 mod picture;
+pub mod predict;
 mod waits;
 pub mod worth;
 
