@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::at::At;
 use super::coefficients::{AtConnections, Coefficients, Demand, Pipeline, Several, Single, Tail};
-use super::network::{Solved, Speed, Station, solve};
+use super::network::{Speed, Station, per_us, solve};
 use crate::analysis::anatomy::Apart;
 
 /// Connections that can be foretold.
@@ -307,7 +307,8 @@ impl Crowd {
         })
     }
 
-    fn solved(&self, connections: u32) -> Option<Solved> {
+    /// CPUs, then flushes.
+    fn stations(&self, connections: u32) -> [Station; 2] {
         let cpus = Station {
             demand_us: self.demand.at(self.waits_us, connections),
             speed: Speed::Servers(self.cpus),
@@ -316,7 +317,7 @@ impl Crowd {
             demand_us: self.batch_us,
             speed: Speed::Batches(self.power),
         };
-        solve(connections, self.delay_us, &[cpus, flushes])
+        [cpus, flushes]
     }
 
     /// What so many connections carry.
@@ -326,7 +327,7 @@ impl Crowd {
             let per_s = 1e6 / self.mean_us;
             return Some(Carried { per_s, limit });
         }
-        let solved = self.solved(connections)?;
+        let solved = solve(connections, self.delay_us, &self.stations(connections))?;
         let per_s = solved.per_us * 1e6;
         if let Some(applied) = self.applied_per_s.filter(|applied| *applied < per_s) {
             let (per_s, limit) = (applied, Limit::Appliers);
@@ -342,6 +343,18 @@ impl Crowd {
         Some(Carried { per_s, limit })
     }
 
+    /// The rate alone, which takes less to tell.
+    fn rate(&self, connections: u32) -> Option<f64> {
+        if connections <= 1 {
+            return Some(1e6 / self.mean_us);
+        }
+        let per_us = per_us(connections, self.delay_us, &self.stations(connections))?;
+        Some(
+            self.applied_per_s
+                .map_or(per_us * 1e6, |applied| applied.min(per_us * 1e6)),
+        )
+    }
+
     /// More than this no number of connections carries. `None` where nothing bounds them.
     fn most_per_s(&self) -> Option<f64> {
         let least_us = self.demand.least(self.waits_us);
@@ -355,8 +368,8 @@ impl Crowd {
     /// The fewest connections that carry so much; by halves, for more carry more.
     fn carries(&self, per_s: f64) -> Option<u32> {
         let is_enough = |connections: u32| {
-            let carried = self.with(connections);
-            carried.is_some_and(|carried| carried.per_s >= per_s)
+            let carried = self.rate(connections);
+            carried.is_some_and(|carried| carried >= per_s)
         };
         let (mut low, mut high) = (0, 1);
         while !is_enough(high) {

@@ -7,7 +7,7 @@ use super::coefficients::Coefficients;
 use super::evaluate::{Foretold, evaluate};
 use super::left_out::{Errors, Held, Trust, leave_out};
 use super::line::Lack;
-use super::measured::{Beside, beside};
+use super::measured::{Beside, Ranges};
 use super::refusal::{self, Refusal};
 use super::rows::{Row, Rows};
 use super::second::{self, Checked};
@@ -118,12 +118,17 @@ impl Model {
         });
         Prediction {
             at: at.clone(),
-            beside: beside(at, self.rows.rows.iter().flat_map(Row::facts)),
+            beside: self.ranges().beside(at),
             modes: modes.map(|(row, fit)| self.mode(row, fit, at)).collect(),
             lacking: lacking.collect(),
             held: self.held.clone(),
             checked: None,
         }
+    }
+
+    /// The least and the most that was measured of what can be asked.
+    pub fn ranges(&self) -> Ranges {
+        Ranges::of(self.rows.rows.iter().flat_map(Row::facts))
     }
 
     /// How well it foretells another record.

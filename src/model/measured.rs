@@ -49,52 +49,68 @@ pub enum Place {
     Ignored,
 }
 
-/// Everything that is asked, beside the cells that the model is made of.
-pub fn beside<'f>(at: &At, facts: impl Iterator<Item = &'f Fact>) -> Vec<Beside> {
-    let facts: Vec<&Fact> = facts.collect();
-    let rtts_us = facts.iter().flat_map(|fact| asked_rtts_us(fact));
-    let rtt_us = range(rtts_us);
-    let distances = at.rtts_us.iter().map(|(from, to, us)| {
-        let what = What::Distance {
-            from: from.clone(),
-            to: to.clone(),
+/// The least and the most that was measured of each thing, in all cells that a model is made of;
+/// absent where nothing of the kind was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ranges {
+    /// Round-trip time between any two sites, in µs.
+    pub rtt_us: Option<(f64, f64)>,
+    pub flush_us: Option<(f64, f64)>,
+    pub connections: Option<(f64, f64)>,
+    /// Of each node, where nodes had CPUs of their own.
+    pub own_cpus: Option<(f64, f64)>,
+}
+
+impl Ranges {
+    /// Of these cells.
+    pub fn of<'f>(facts: impl Iterator<Item = &'f Fact>) -> Ranges {
+        let facts: Vec<&Fact> = facts.collect();
+        let own = facts.iter().filter_map(|fact| match fact.cpus {
+            Cpus::Own(count) => Some(f64::from(count)),
+            Cpus::Shared(_) => None,
+        });
+        let connections = facts.iter().map(|fact| f64::from(fact.point.connections));
+        Ranges {
+            rtt_us: range(facts.iter().flat_map(|fact| asked_rtts_us(fact))),
+            flush_us: range(facts.iter().filter_map(|fact| fact.flush_us)),
+            connections: range(connections),
+            own_cpus: range(own),
+        }
+    }
+
+    /// Everything that is asked, beside what was measured.
+    pub fn beside(&self, at: &At) -> Vec<Beside> {
+        let distances = at.rtts_us.iter().map(|(from, to, us)| {
+            let what = What::Distance {
+                from: from.clone(),
+                to: to.clone(),
+            };
+            placed(what, *us, self.rtt_us)
+        });
+        let flush = at.flush_us.map(|us| Beside {
+            place: match self.flush_us {
+                Some(range) => place(us, range),
+                None => Place::Ignored,
+            },
+            what: What::FlushTime,
+            asked: us,
+            measured: self.flush_us,
+        });
+        let connections = f64::from(at.connections);
+        let connections = placed(What::Connections, connections, self.connections);
+        // Machines of their own were measured only where nodes had CPUs of their own.
+        let cpus = match at.cpus {
+            Cpus::Own(asked) => Some(placed(What::Cpus, f64::from(asked), self.own_cpus)),
+            Cpus::Shared(_) => None,
         };
-        placed(what, *us, rtt_us)
-    });
-    let flush_us = range(facts.iter().filter_map(|fact| fact.flush_us));
-    let flush = at.flush_us.map(|us| Beside {
-        place: match flush_us {
-            Some(range) => place(us, range),
-            None => Place::Ignored,
-        },
-        what: What::FlushTime,
-        asked: us,
-        measured: flush_us,
-    });
-    let connections = range(facts.iter().map(|fact| f64::from(fact.point.connections)));
-    let connections = placed(What::Connections, f64::from(at.connections), connections);
-    distances
-        .chain(flush)
-        .chain([connections])
-        .chain(own_cpus(at, &facts))
-        .collect()
+        let all = distances.chain(flush).chain([connections]);
+        all.chain(cpus).collect()
+    }
 }
 
 fn asked_rtts_us(fact: &Fact) -> Vec<f64> {
     let pairs = fact.point.distances.pairs.iter();
     pairs.map(|(_, _, rtt)| rtt.as_secs_f64() * 1e6).collect()
-}
-
-/// Machines of their own were measured only where nodes had CPUs of their own.
-fn own_cpus(at: &At, facts: &[&Fact]) -> Option<Beside> {
-    let Cpus::Own(asked) = at.cpus else {
-        return None;
-    };
-    let own = facts.iter().filter_map(|fact| match fact.cpus {
-        Cpus::Own(count) => Some(f64::from(count)),
-        Cpus::Shared(_) => None,
-    });
-    Some(placed(What::Cpus, f64::from(asked), range(own)))
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {

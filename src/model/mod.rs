@@ -33,7 +33,7 @@ pub use evaluate::{CONNECTIONS_MAX, Foretold, Limit, Most, NEARLY, Span, SpanOfT
 pub use foretell::{Interval, Lacking, ModeForetold, Model, Prediction, Slopes};
 pub use left_out::{Errors, Held, KEPT, LeftOut, TRUSTED, Trust};
 pub use line::Lack;
-pub use measured::{Beside, Place, What};
+pub use measured::{Beside, Place, Ranges, What};
 pub use refusal::Refusal;
 pub use second::{Checked, Kept};
 

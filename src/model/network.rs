@@ -41,40 +41,68 @@ pub struct Solved {
     pub residence_us: Vec<f64>,
 }
 
+/// A network of so many clients, its states weighed.
+struct Weighed {
+    clients: usize,
+    /// The unit of time below.
+    scale: f64,
+    /// Of each number of clients under way, and at each station.
+    factors: Vec<Vec<f64>>,
+}
+
+/// Rounds of all clients together, for each µs, and nothing of the stations. `None` if nothing
+/// takes any time.
+pub fn per_us(clients: u32, delay_us: f64, stations: &[Station]) -> Option<f64> {
+    Weighed::of(clients, delay_us, stations)?.per_us()
+}
+
 /// Solves a network of so many clients. `None` if nothing takes any time.
 pub fn solve(clients: u32, delay_us: f64, stations: &[Station]) -> Option<Solved> {
-    let count = clients as usize;
-    let scale = bound(clients, delay_us, stations)?;
-    let factors: Vec<Vec<f64>> = std::iter::once(of_delay(count, delay_us * scale))
-        .chain(stations.iter().map(|one| of_station(count, *one, scale)))
-        .collect();
-    let without = |place: usize| {
-        let others = factors.iter().enumerate();
-        let others = others.filter(|(other, _)| *other != place);
-        others.fold(nobody(count), |all, (_, one)| convolved(&all, one))
-    };
-    // One station's states, weighed by those of all others: the clients there, on the average.
-    let mean = |place: usize| {
-        let others = without(place);
-        let weight = |(there, own): (usize, &f64)| own * others[count - there];
-        let weights: Vec<f64> = factors[place].iter().enumerate().map(weight).collect();
-        let sum: f64 = weights.iter().sum();
-        let clients = weights.iter().enumerate();
-        clients
-            .map(|(there, weight)| there as f64 * weight)
-            .sum::<f64>()
-            / sum
-    };
-    let all = factors
-        .iter()
-        .fold(nobody(count), |all, one| convolved(&all, one));
-    let per_us = scale * all[count.checked_sub(1)?] / all[count];
-    let residence_us = (1..factors.len()).map(|place| mean(place) / per_us);
+    let weighed = Weighed::of(clients, delay_us, stations)?;
+    let per_us = weighed.per_us()?;
+    let residence_us = (1..weighed.factors.len()).map(|place| weighed.mean(place) / per_us);
     Some(Solved {
         residence_us: residence_us.collect(),
         per_us,
     })
-    .filter(|solved| solved.per_us.is_finite())
+}
+
+impl Weighed {
+    fn of(clients: u32, delay_us: f64, stations: &[Station]) -> Option<Weighed> {
+        let count = clients as usize;
+        let scale = bound(clients, delay_us, stations)?;
+        let delay = of_delay(count, delay_us * scale);
+        let stations = stations.iter().map(|one| of_station(count, *one, scale));
+        Some(Weighed {
+            clients: count,
+            scale,
+            factors: std::iter::once(delay).chain(stations).collect(),
+        })
+    }
+
+    fn per_us(&self) -> Option<f64> {
+        let all = together(self.factors.iter())?;
+        let per_us = self.scale * all[self.clients.checked_sub(1)?] / all[self.clients];
+        Some(per_us).filter(|per_us| per_us.is_finite())
+    }
+
+    /// One station's states, weighed by those of all others: the clients there, on the average.
+    fn mean(&self, place: usize) -> f64 {
+        let others = self.factors.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != place);
+        let others = together(others.map(|(_, factor)| factor)).unwrap_or_default();
+        let weight = |(there, own): (usize, &f64)| own * others[self.clients - there];
+        let weights: Vec<f64> = self.factors[place].iter().enumerate().map(weight).collect();
+        let sum: f64 = weights.iter().sum();
+        let clients = weights.iter().enumerate();
+        let there = clients.map(|(there, weight)| there as f64 * weight);
+        there.sum::<f64>() / sum
+    }
+}
+
+fn together<'f>(mut factors: impl Iterator<Item = &'f Vec<f64>>) -> Option<Vec<f64>> {
+    let first = factors.next()?.clone();
+    Some(factors.fold(first, |all, one| convolved(&all, one)))
 }
 
 /// More rounds for each µs there cannot be: with this as the unit of time the sums below neither
@@ -87,12 +115,6 @@ fn bound(clients: u32, delay_us: f64, stations: &[Station]) -> Option<f64> {
     });
     let least_us = of_stations.fold(delay_us / count, f64::max);
     (clients > 0 && least_us > 0.0).then(|| 1.0 / least_us)
-}
-
-fn nobody(count: usize) -> Vec<f64> {
-    let mut none = vec![0.0; count + 1];
-    none[0] = 1.0;
-    none
 }
 
 /// The weight of each number of clients under way: the n-th power over n!.

@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Elements of HTML that have neither content nor an end.
-const VOID: [&str; 3] = ["br", "link", "meta"];
+const VOID: [&str; 4] = ["br", "input", "link", "meta"];
 /// What a line may end behind, so that no file is one line alone.
 const ENDS_LINE: [&str; 14] = [
     "dd", "details", "div", "dt", "figure", "g", "h2", "h3", "li", "p", "section", "svg", "table",

@@ -84,7 +84,7 @@ fn blocks(prediction: &Prediction, names: Names) -> Vec<Block> {
 }
 
 /// `a–b 2.00 ms, a–c 30.0 ms; flush 500 µs; 32 connections; 2 CPUs for each node`
-fn place(at: &At) -> String {
+pub(super) fn place(at: &At) -> String {
     let apart = at.rtts_us.iter();
     let apart = apart.map(|(one, other, us)| format!("{one}–{other} {}", figure(*us, Unit::Time)));
     let apart: Vec<String> = apart.collect();
@@ -143,14 +143,14 @@ fn commit(mode: &ModeForetold) -> Vec<Entry> {
     ]
 }
 
-fn whom(mode: &ModeForetold) -> String {
+pub(super) fn whom(mode: &ModeForetold) -> String {
     match &mode.coefficients.single.waits_for[..] {
         [whom] => waits::in_short(whom),
         _ => "undecided".to_owned(),
     }
 }
 
-fn limit(limit: Limit) -> &'static str {
+pub(super) fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::Distance => "distance",
         Limit::Flushes => "flushes",
@@ -160,7 +160,7 @@ fn limit(limit: Limit) -> &'static str {
     }
 }
 
-fn tail(p99: SpanOfTail) -> Entry {
+pub(super) fn tail(p99: SpanOfTail) -> Entry {
     let ends = p99.low_us.zip(p99.high_us);
     let ends = ends.map(|(low, high)| range(low, high, Unit::Time));
     ends.map_or("no interval".into(), Entry::from)
@@ -187,7 +187,7 @@ fn rates(modes: &[ModeForetold]) -> Table {
             told(per_s, PER_S),
             interval(mode.commits_per_s, PER_S),
             told(most.map(|most| most.commits_per_s), PER_S),
-            most.map_or(Entry::NOTHING, from),
+            most.map_or(Entry::NOTHING, nearly_from),
             Entry::number(replicas, PER_S),
             trusted(mode.trust).into(),
         ]
@@ -196,17 +196,17 @@ fn rates(modes: &[ModeForetold]) -> Table {
     table.without_empty_columns()
 }
 
-const PER_S: Unit = Unit::Number(0);
+pub(super) const PER_S: Unit = Unit::Number(0);
 
 /// `190 connections`
-fn from(most: Most) -> Entry {
+pub(super) fn nearly_from(most: Most) -> Entry {
     match most.from_connections {
         Some(connections) => count(connections.into(), "connection").into(),
         None => "beyond 1000".into(),
     }
 }
 
-fn trusted(trust: Trust) -> String {
+pub(super) fn trusted(trust: Trust) -> String {
     let word = if trust.is_trusted {
         "trusted"
     } else {
@@ -220,7 +220,7 @@ fn trusted(trust: Trust) -> String {
 }
 
 /// What the last column means, where commits/s of machines of their own are told.
-fn trust_told(at: &At, modes: &[ModeForetold]) -> Vec<String> {
+pub(super) fn trust_told(at: &At, modes: &[ModeForetold]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Cpus::Own(_) = at.cpus {
         notes.push(format!(
@@ -239,7 +239,7 @@ fn trust_told(at: &At, modes: &[ModeForetold]) -> Vec<String> {
     notes
 }
 
-fn lacking(lacking: &Lacking) -> String {
+pub(super) fn lacking(lacking: &Lacking) -> String {
     let why = match lacking.lack {
         Lack::NoSingle => "no single commits with the client beside the writer were measured",
         Lack::OneDistance => {
@@ -252,7 +252,7 @@ fn lacking(lacking: &Lacking) -> String {
 }
 
 /// `a–c 30.0 ms: outside, 3.75 times the most that was measured (250 µs to 8.00 ms)`
-fn beside(beside: &Beside) -> String {
+pub(super) fn beside(beside: &Beside) -> String {
     let unit = match beside.what {
         What::Distance { .. } | What::FlushTime => Unit::Time,
         What::Connections | What::Cpus => Unit::Count,
@@ -267,24 +267,27 @@ fn beside(beside: &Beside) -> String {
     let measured = beside.measured.map_or_else(String::new, |(low, high)| {
         format!(" ({} to {})", figure(low, unit), figure(high, unit))
     });
-    let far = |times: Option<f64>| match times {
-        Some(times) if times < FAR => "outside",
-        _ => "far outside",
-    };
-    let times = |times: Option<f64>, of: &str| match times {
-        Some(times) => format!("{} times {of}", ratio(times)),
-        None => format!("beyond {of}"),
+    let far = |times: f64| {
+        if times < FAR {
+            "outside"
+        } else {
+            "far outside"
+        }
     };
     let said = match beside.place {
         Place::Inside => "inside what was measured".to_owned(),
-        Place::Above { times: by } => {
-            let by_how_much = times(by, "the most that was measured");
-            format!("{}, {by_how_much}", far(by))
-        }
-        Place::Below { times: by } => {
-            let by_how_much = times(by, "below the least that was measured");
-            format!("{}, {by_how_much}", far(by))
-        }
+        Place::Above { times: Some(by) } => format!(
+            "{}, {} times the most that was measured",
+            far(by),
+            ratio(by)
+        ),
+        Place::Above { times: None } => "far outside, above all that was measured".to_owned(),
+        Place::Below { times: Some(by) } => format!(
+            "{}, {} times below the least that was measured",
+            far(by),
+            ratio(by)
+        ),
+        Place::Below { times: None } => "far outside, below all that was measured".to_owned(),
         Place::Unmeasured if beside.what == What::Cpus => {
             "not measured: all nodes shared this host's".to_owned()
         }
@@ -298,7 +301,7 @@ fn beside(beside: &Beside) -> String {
     format!("{name}: {said}{measured}")
 }
 
-fn held(prediction: &Prediction) -> Vec<String> {
+pub(super) fn held(prediction: &Prediction) -> Vec<String> {
     let held = &prediction.held;
     let mut lines = vec![errors("p50 at one connection", &held.single)];
     if held.several.cells > 0 {
@@ -422,7 +425,7 @@ fn reading() -> Vec<String> {
 }
 
 /// `5.30 ms`, or `5.30–33.1 ms` of two ways to wait.
-fn told(span: Option<Span>, unit: Unit) -> Entry {
+pub(super) fn told(span: Option<Span>, unit: Unit) -> Entry {
     let told = span.map(|span| match span.is_one() {
         true => figure(span.low, unit),
         false => range(span.low, span.high, unit),
@@ -430,7 +433,7 @@ fn told(span: Option<Span>, unit: Unit) -> Entry {
     told.map_or(Entry::NOTHING, Entry::from)
 }
 
-fn interval(interval: Option<Interval>, unit: Unit) -> Entry {
+pub(super) fn interval(interval: Option<Interval>, unit: Unit) -> Entry {
     let told = interval.map(|interval| range(interval.low, interval.high, unit));
     told.map_or(Entry::NOTHING, Entry::from)
 }

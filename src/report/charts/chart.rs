@@ -3,7 +3,10 @@
 use crate::analysis::Summary;
 use crate::analysis::interval::Estimate;
 use crate::analysis::summary::{Axis, CellSummary};
+use crate::record::Measurement;
+use crate::record::store::Record;
 use crate::report::group::{grouped, load_but};
+use crate::report::label::{connections, surroundings, workload};
 use crate::report::numbers::digits;
 use crate::report::page::Table;
 use crate::report::picture::Picture;
@@ -35,6 +38,10 @@ pub enum Subject {
     Limits,
     /// Who waited for a CPU.
     Contention,
+    /// How latency is spread.
+    Percentiles,
+    /// How far replicas are behind, and what flow control holds back for them.
+    Behind,
     /// Seconds of long cells.
     Seconds,
     /// A trial of a fault: of the campaign at that place in the summary.
@@ -55,6 +62,25 @@ pub fn groups<'s>(summary: &'s Summary, within: &[Axis]) -> Vec<Vec<&'s CellSumm
     let plain = summary.cells.iter().filter(|cell| cell.moved.is_none());
     let measured = plain.filter(|cell| cell.rounds > 0);
     grouped(measured, |cell| load_but(&cell.point, within))
+}
+
+/// The measurements of a cell that are not void.
+pub fn measured<'r>(record: &'r Record, cell: &CellSummary) -> Vec<&'r Measurement> {
+    let is_its = |m: &&Measurement| record.header.cells[m.cell].id == cell.id && !m.is_void();
+    record.measurements.iter().filter(is_its).collect()
+}
+
+/// What tells a point's chart from all others, for its title and for a file's name.
+pub fn named(summary: &Summary, cell: &CellSummary) -> (String, Vec<String>) {
+    let load = workload(summary, &cell.point);
+    let around = surroundings(summary, cell);
+    let title = format!(
+        "{load}, {}, {}{around}",
+        connections(cell.connections),
+        cell.distances
+    );
+    let count = format!("{}c", cell.connections);
+    (title, vec![load, count, cell.distances.clone(), around])
 }
 
 /// A name for a file, of what tells its chart from all others.

@@ -31,12 +31,15 @@ pub enum Up {
     P99,
 }
 
-/// Along the connections rates are compared, along what is waited for times.
-const KINDS: [(Along, Up); 6] = [
+/// Along the connections rates are compared, along what is waited for times; of several connections
+/// rates, too.
+const KINDS: [(Along, Up); 8] = [
     (Along::Connections, Up::Rate),
     (Along::Connections, Up::P99),
+    (Along::Distance, Up::Rate),
     (Along::Distance, Up::Each),
     (Along::Distance, Up::P99),
+    (Along::Flush, Up::Rate),
     (Along::Flush, Up::Each),
     (Along::Flush, Up::P99),
 ];
@@ -83,6 +86,10 @@ pub fn over(summary: &Summary, along: Along, up: Up) -> Vec<Chart> {
 
 fn chart(summary: &Summary, (along, up): (Along, Up), cells: &[&CellSummary]) -> Option<Chart> {
     let first = cells[0];
+    // One connection's rate is its time turned over.
+    if up == Up::Rate && along != Along::Connections && first.connections == 1 {
+        return None;
+    }
     let lines = lines(cells, along.points(), |cell| {
         let (asked, across) = along.place(cell)?;
         let estimate = up.estimate(cell)?;
@@ -99,7 +106,7 @@ fn chart(summary: &Summary, (along, up): (Along, Up), cells: &[&CellSummary]) ->
         across: along.title(),
         up: up.title(first),
     };
-    let kind = format!("{}{}", up.kind(), along.word());
+    let kind = format!("{}{}", up.kind(along), along.word());
     let mut names = vec![&load[..]];
     names.extend(parts.iter().map(String::as_str));
     let title = format!("{}: {load} against {what}", axes.up);
@@ -180,10 +187,11 @@ impl Along {
 
 impl Up {
     /// Begins a file's name.
-    fn kind(self) -> &'static str {
-        match self {
-            Up::Rate | Up::Each => "",
-            Up::P99 => "p99-",
+    fn kind(self, along: Along) -> &'static str {
+        match (self, along) {
+            (Up::Rate, Along::Distance | Along::Flush) => "rate-",
+            (Up::Rate | Up::Each, _) => "",
+            (Up::P99, _) => "p99-",
         }
     }
 
@@ -297,12 +305,14 @@ fn plot(axes: &Axes, lines: &[Line]) -> Plot {
 }
 
 /// Every place across, once.
-fn measured_at(lines: &[Line]) -> Vec<f64> {
+fn measured_at(lines: &[Line]) -> Vec<(f64, String)> {
     let points = lines.iter().flat_map(|line| &line.points);
     let mut all: Vec<f64> = points.map(|point| point.across).collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
-    all
+    all.into_iter()
+        .map(|figure| (figure, place(figure)))
+        .collect()
 }
 
 /// With as many digits as tell two places apart.

@@ -1,13 +1,15 @@
-//! Charts of a record: bars of modes, lines over connections, distance and flush time, what a
-//! commit consists of, what holds modes back, who waited for a CPU, timelines, trials with their
-//! faults, cost against worth. Each has the figures that it draws beside it.
+//! Charts of a record: bars of modes, lines over connections, distance and flush time, percentiles,
+//! what a commit consists of, what holds modes back, who waited for a CPU, timelines, lag and flow
+//! control, trials with their faults, cost against worth. Each has its figures beside it.
 
 mod anatomy;
 mod bars;
+mod behind;
 mod chart;
 mod contention;
 mod limits;
 mod lines;
+mod percentiles;
 mod timeline;
 mod trials;
 
@@ -25,7 +27,9 @@ pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
     all.extend(anatomy::charts(summary));
     all.extend(limits::charts(summary));
     all.extend(contention::charts(summary));
+    all.extend(percentiles::charts(record, summary));
     all.extend(timeline::charts(record, summary));
+    all.extend(behind::charts(record, summary));
     all.extend(trials::courses(summary));
     all.extend(trials::cost_and_worth(summary));
     number_twins(&mut all);

@@ -1,6 +1,6 @@
 //! The rate of each second of a long cell, a line for each round, with its dips marked.
 
-use super::chart::{Chart, Subject, file_name};
+use super::chart::{Chart, Subject, file_name, measured};
 use crate::analysis::Summary;
 use crate::analysis::interval::median;
 use crate::analysis::summary::CellSummary;
@@ -22,6 +22,8 @@ struct Course {
     name: String,
     rates: Vec<(u32, f64)>,
     dips: Vec<Dip>,
+    /// From when to when its volume had too few copies, in s.
+    short: Vec<(f64, f64)>,
 }
 
 /// Of all cells that are long enough to tell how even they are.
@@ -32,17 +34,17 @@ pub fn charts(record: &Record, summary: &Summary) -> Vec<Chart> {
 }
 
 fn chart(record: &Record, summary: &Summary, cell: &CellSummary) -> Chart {
-    let is_its = |m: &&Measurement| record.header.cells[m.cell].id == cell.id && !m.is_void();
-    let of_cell = record.measurements.iter().filter(is_its);
-    let course = |measurement: &Measurement| {
+    let course = |measurement: &&Measurement| {
         let rates = steady(measurement, summary.warmup_s, cell.per);
         Course {
             name: format!("round {}", measurement.round),
             dips: dips(&rates).unwrap_or_default(),
+            short: short(measurement),
             rates,
         }
     };
-    let courses: Vec<Course> = of_cell.map(course).collect();
+    let of_cell = measured(record, cell);
+    let courses: Vec<Course> = of_cell.iter().map(course).collect();
     let around = surroundings(summary, cell);
     let workload = workload(summary, &cell.point);
     let connections = connections(cell.connections);
@@ -72,6 +74,19 @@ fn chart(record: &Record, summary: &Summary, cell: &CellSummary) -> Chart {
     }
 }
 
+/// Spans in which a volume had too few of its copies.
+fn short(measurement: &Measurement) -> Vec<(f64, f64)> {
+    let end_s = measurement
+        .timeline
+        .last()
+        .map_or(0.0, |last| f64::from(last.second) + 1.0);
+    let spans = measurement.degraded.iter().map(|span| {
+        let to_s = span.to_ms.map_or(end_s, |ms| ms as f64 / 1e3);
+        (span.from_ms as f64 / 1e3, to_s)
+    });
+    spans.filter(|(from_s, to_s)| from_s < to_s).collect()
+}
+
 fn plot(unit: &str, courses: &[Course]) -> Plot {
     // A second's rate stands at its middle.
     let point = |(second, rate): &(u32, f64)| Point {
@@ -89,6 +104,13 @@ fn plot(unit: &str, courses: &[Course]) -> Plot {
         to: f64::from(dip.to_s),
         name: "dip".to_owned(),
     };
+    let dips = courses.iter().flat_map(|it| &it.dips).map(span);
+    let short = courses.iter().flat_map(|it| &it.short);
+    let short = short.map(|(from, to)| Span {
+        from: *from,
+        to: *to,
+        name: "too few copies".to_owned(),
+    });
     Plot {
         across: Axis {
             title: SECONDS.to_owned(),
@@ -99,7 +121,7 @@ fn plot(unit: &str, courses: &[Course]) -> Plot {
             ..Axis::default()
         },
         series: courses.iter().map(series).collect(),
-        spans: courses.iter().flat_map(|it| &it.dips).map(span).collect(),
+        spans: dips.chain(short).collect(),
         ..Plot::default()
     }
 }

@@ -4,7 +4,7 @@
 use super::answer::share;
 use super::places::Places;
 use super::rows::{Material, Row};
-use super::tables::scrolled;
+use super::tables::{Card, cards};
 use super::texts::paragraph;
 use crate::analysis::summary::{CellSummary, FlagCount};
 use crate::analysis::worth::{Disaster, ModeWorth, Verdict};
@@ -52,6 +52,15 @@ impl Told {
             ..Told::plain(text)
         }
     }
+
+    fn card(self) -> Card {
+        let bad = self.is_bad.then(|| ("class", "bad".to_owned()));
+        Card {
+            text: self.text,
+            link: self.link,
+            more: bad.into_iter().collect(),
+        }
+    }
 }
 
 /// The table, and words for what it lacks.
@@ -60,18 +69,13 @@ pub fn elements(material: &Material<'_>, places: &Places<'_>) -> Vec<Element> {
         return vec![];
     }
     let columns = columns(material, places);
-    let mut titles = vec![heading("mode", "col")];
-    titles.extend(columns.iter().map(|column| heading(&column.title, "col")));
+    let titles: Vec<&str> = columns.iter().map(|column| &column.title[..]).collect();
     let shown = material.rows.iter().take(ROWS_MAX);
-    let rows = shown.map(|row| table_row(row, &columns));
-    let caption = Element::new("caption")
-        .with("class", "unseen")
-        .text(CAPTION);
-    let head = role("thead", "rowgroup").child(role("tr", "row").children(titles));
-    let body = role("tbody", "rowgroup").children(rows);
-    let grid = role("table", "table").with("class", "decision");
-    let grid = grid.child(caption).child(head).child(body);
-    let mut elements = vec![scrolled(CAPTION, grid)];
+    let rows = shown.map(|row| {
+        let cells = columns.iter().map(|column| (column.told)(row).card());
+        (row.spec.label.clone(), cells.collect())
+    });
+    let mut elements = vec![cards(CAPTION, "decision", &titles, rows.collect())];
     let more = material.rows.len().saturating_sub(ROWS_MAX);
     if more > 0 {
         let rows = count(more as u64, "row");
@@ -79,39 +83,6 @@ pub fn elements(material: &Material<'_>, places: &Places<'_>) -> Vec<Element> {
     }
     elements.extend(not_tried(material));
     elements
-}
-
-/// On a narrow screen rows become cards: roles keep the table one for those who hear it.
-fn role(name: &'static str, role: &str) -> Element {
-    Element::new(name).with("role", role)
-}
-
-fn heading(title: &str, scope: &str) -> Element {
-    let roles = if scope == "col" {
-        "columnheader"
-    } else {
-        "rowheader"
-    };
-    role("th", roles).with("scope", scope).text(title)
-}
-
-fn table_row(row: &Row<'_>, columns: &[Column<'_>]) -> Element {
-    let cell = |column: &Column<'_>| {
-        let told = (column.told)(row);
-        let cell = role("td", "cell").with("data-title", &column.title[..]);
-        let cell = match told.is_bad {
-            true => cell.with("class", "bad"),
-            false => cell,
-        };
-        match told.link {
-            Some(link) => cell.child(Element::new("a").with("href", link).text(told.text)),
-            None => cell.text(told.text),
-        }
-    };
-    let name = heading(&row.spec.label, "row");
-    role("tr", "row")
-        .child(name)
-        .children(columns.iter().map(cell))
 }
 
 fn columns<'s>(material: &'s Material<'_>, places: &'s Places<'_>) -> Vec<Column<'s>> {

@@ -11,7 +11,11 @@ use crate::report::numbers::{count, utc};
 use crate::report::worth;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(
+    include_str!("model.js"),
+    include_str!("foretell.js"),
+    include_str!("page.js")
+);
 
 /// The whole file.
 pub fn whole(summary: &Summary, sections: Vec<Section>) -> String {

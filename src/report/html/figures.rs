@@ -6,9 +6,10 @@ use crate::report::charts::{Chart, Subject};
 use crate::report::markup::Element;
 use crate::report::numbers::count;
 
-/// Charts of one subject, at most; those of seconds are long.
+/// Charts of one subject, at most; those of seconds are long, and those of many points.
 const MOST: usize = 40;
 const SECONDS_MOST: usize = 16;
+const POINTS_MOST: usize = 24;
 
 /// All charts of the page, by their numbers on it.
 pub struct Figures<'c> {
@@ -24,6 +25,7 @@ impl<'c> Figures<'c> {
     pub fn of_subject(&self, subject: Subject) -> Vec<Element> {
         let most = match subject {
             Subject::Seconds => SECONDS_MOST,
+            Subject::Percentiles | Subject::Behind => POINTS_MOST,
             _ => MOST,
         };
         let all = self.charts.iter().enumerate();

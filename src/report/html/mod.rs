@@ -4,8 +4,10 @@
 //!
 //! - `document`: what stands around everything; `section`: a part of it with its heading
 //! - `rows`: what is known of each mode; `answer`: a sentence of each; `decision`: the table
+//! - `foretold`: what the record says of other distances, with `sliders`; its script is `model.js`
+//!   (the model once more) and `foretell.js` (what moves)
 //! - `audit`: what was lost, commit by commit; `machine`: on what it was measured
-//! - `asked`: what was asked of links and disks, and got
+//! - `asked`: what was asked of links and disks, and got; `download`: all figures as a file
 //! - `figures`, `tables`, `blocks`, `texts`: charts, tables and texts of reports as elements
 //! - `places`: what parts are called, so that links lead there
 
@@ -15,11 +17,14 @@ mod audit;
 mod blocks;
 mod decision;
 mod document;
+mod download;
 mod figures;
+mod foretold;
 mod machine;
 mod places;
 mod rows;
 mod section;
+mod sliders;
 mod tables;
 mod texts;
 
@@ -50,6 +55,7 @@ pub fn render(record: &Record, summary: &Summary) -> Option<String> {
 
 fn sections(record: &Record, summary: &Summary, drawn: &[Chart]) -> Vec<Section> {
     let figures = Figures::of(drawn);
+    let of = |subject: Subject| figures.of_subject(subject);
     let (loads, left) = cells::by_load(summary);
     let material = rows::of(record, summary);
     let mut answer = answer::elements(summary, &material);
@@ -58,30 +64,31 @@ fn sections(record: &Record, summary: &Summary, drawn: &[Chart]) -> Vec<Section>
         loads: &loads,
     };
     answer.extend(decision::elements(&material, &places));
-    answer.extend(figures.of_subject(Subject::Worth));
-    let mut throughput = figures.of_subject(Subject::Lines);
-    throughput.extend(figures.of_subject(Subject::Bars));
-    let mut anatomy = figures.of_subject(Subject::Anatomy);
-    anatomy.extend(anatomies(summary));
-    let mut limits = figures.of_subject(Subject::Limits);
-    limits.extend(blocks::parts("limits", &limits::blocks(summary)));
-    limits.extend(blocks::parts("knees", &knees::blocks(summary)));
+    answer.extend(of(Subject::Worth));
+    let foretold = foretold::elements(record, summary, &material);
+    let audit = audit::elements(record, summary, &figures);
     let all = [
         Section::of("answer", "The answer", answer),
-        Section::of("throughput", "Throughput and latency", throughput),
-        Section::of("cells", "Every cell's figures", tables_of(&loads, left)),
-        Section::of("anatomy", "What a commit consists of", anatomy),
+        Section::of("foretold", "At your distances: foretold", foretold),
+        Section::of("throughput", "Throughput and latency", throughput(&figures)),
         Section::of(
-            "seconds",
-            "Second by second",
-            figures.of_subject(Subject::Seconds),
+            "cells",
+            "Every cell's figures",
+            every_cell(summary, &loads, left),
         ),
         Section::of(
-            "audit",
-            "What was lost",
-            audit::elements(record, summary, &figures),
+            "anatomy",
+            "What a commit consists of",
+            anatomies(summary, &figures),
         ),
-        Section::of("limits", "What holds it back", limits),
+        Section::of("seconds", "Second by second", of(Subject::Seconds)),
+        Section::of("behind", "Lag and flow control", behind(&figures)),
+        Section::of("audit", "What was lost", audit),
+        Section::of(
+            "limits",
+            "What holds it back",
+            holds_back(summary, &figures),
+        ),
         Section::of(
             "effects",
             "What variables do",
@@ -96,7 +103,7 @@ fn sections(record: &Record, summary: &Summary, drawn: &[Chart]) -> Vec<Section>
         Section::of(
             "contention",
             "Who waited for a CPU",
-            figures.of_subject(Subject::Contention),
+            of(Subject::Contention),
         ),
         Section::of(
             "machine",
@@ -109,8 +116,33 @@ fn sections(record: &Record, summary: &Summary, drawn: &[Chart]) -> Vec<Section>
     all.into_iter().flatten().collect()
 }
 
-/// The tables of each load, as far as there is room for them.
-fn tables_of(loads: &[OfLoad<'_>], left: Option<String>) -> Vec<Element> {
+fn throughput(figures: &Figures) -> Vec<Element> {
+    let subjects = [Subject::Lines, Subject::Bars, Subject::Percentiles];
+    let all = subjects.into_iter();
+    all.flat_map(|subject| figures.of_subject(subject))
+        .collect()
+}
+
+fn behind(figures: &Figures) -> Vec<Element> {
+    let charts = figures.of_subject(Subject::Behind);
+    let note = "Heartbeats are sent when a window is over and the load still runs: their cost is in \
+                no count. Flow control is what servers counted over the window. A record has \
+                neither by the second.";
+    match charts.is_empty() {
+        true => vec![],
+        false => std::iter::once(paragraph(note)).chain(charts).collect(),
+    }
+}
+
+fn holds_back(summary: &Summary, figures: &Figures) -> Vec<Element> {
+    let mut all = figures.of_subject(Subject::Limits);
+    all.extend(blocks::parts("limits", &limits::blocks(summary)));
+    all.extend(blocks::parts("knees", &knees::blocks(summary)));
+    all
+}
+
+/// The tables of each load, as far as there is room for them; and all of it to take along.
+fn every_cell(summary: &Summary, loads: &[OfLoad<'_>], left: Option<String>) -> Vec<Element> {
     let shown = places::shown(loads);
     let mut elements: Vec<Element> = (loads[..shown].iter().enumerate())
         .map(|(place, load)| blocks::part(&places::load_id(place), &load.blocks))
@@ -119,22 +151,25 @@ fn tables_of(loads: &[OfLoad<'_>], left: Option<String>) -> Vec<Element> {
     if more > 0 {
         let cells = count(more as u64, "cell");
         elements.push(paragraph(&format!(
-            "{cells} more: `acklab report RECORD --format csv` has every figure of every cell."
+            "{cells} more: `acklab report RECORD --format csv` prints them, and they are in the \
+             file below."
         )));
     }
     elements.extend(left.map(|left| paragraph(&left)));
+    if !loads.is_empty() {
+        elements.push(download::csv(summary));
+    }
     elements
 }
 
-fn anatomies(summary: &Summary) -> Vec<Element> {
+fn anatomies(summary: &Summary, figures: &Figures) -> Vec<Element> {
+    let mut elements = figures.of_subject(Subject::Anatomy);
     let groups = anatomy::groups(summary);
-    let groups = groups.iter().enumerate();
-    groups
-        .map(|(place, members)| {
-            let blocks = anatomy::section(summary, members);
-            blocks::part(&places::anatomy_id(place), &blocks)
-        })
-        .collect()
+    elements.extend(groups.iter().enumerate().map(|(place, members)| {
+        let blocks = anatomy::section(summary, members);
+        blocks::part(&places::anatomy_id(place), &blocks)
+    }));
+    elements
 }
 
 /// All but its heading, which the section has, and its last line, which has a section of its own.

@@ -1,7 +1,7 @@
 //! Whether a text is markup that a strict reader takes: for tests.
 
 /// Elements that have no end in HTML.
-const VOID: [&str; 3] = ["br", "link", "meta"];
+const VOID: [&str; 4] = ["br", "input", "link", "meta"];
 /// What stands behind an ampersand.
 const ENTITIES: [&str; 5] = ["amp;", "lt;", "gt;", "quot;", "#39;"];
 

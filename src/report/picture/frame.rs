@@ -22,8 +22,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Equal ratios are equally far apart.
     pub is_log: bool,
-    /// Where figures stand; where nothing is said round ones.
-    pub ticks: Option<Vec<f64>>,
+    /// Where figures stand, and what they are called; where nothing is said round ones.
+    pub ticks: Option<Vec<(f64, String)>>,
 }
 
 /// Both axes, in pixels.
@@ -43,10 +43,8 @@ impl Axis {
         let Some(ticks) = &self.ticks else {
             return scale.ticks(most);
         };
-        let inside = ticks.iter().filter(|figure| scale.holds(**figure));
-        inside
-            .map(|figure| (*figure, super::scale::short(*figure)))
-            .collect()
+        let inside = ticks.iter().filter(|(figure, _)| scale.holds(*figure));
+        inside.cloned().collect()
     }
 
     /// Its scale for figures between these two.

@@ -4,7 +4,7 @@ use super::frame::{Axis, Frame};
 use super::ink::{BAD, CAP, Ink, path, stroke};
 use super::legend::{Item, Swatch, fault_line, rows};
 use super::letters::{Anchor, LINE, SMALL, line, width};
-use super::scale::Scale;
+use super::scale::{Scale, short};
 use super::sheet::Picture;
 use crate::report::markup::{Element, pixels};
 
@@ -89,7 +89,13 @@ impl Plot {
         let heights = (top, top + HEIGHT);
         let frame = Frame::of((&self.across, of_across), (&self.up, of_up), heights);
         let (axes, end) = frame.drawn(&self.across, &self.up);
-        let mut inside = vec![Element::new("g").with("class", "axes").children(axes)];
+        let mut inside = vec![
+            Element::new("g")
+                .with("class", "axes")
+                .with("data-across", &self.across.title[..])
+                .with("data-up", &self.up.title[..])
+                .children(axes),
+        ];
         inside.extend(self.spans.iter().map(|span| shaded(&frame, heights, span)));
         let uprights = self.uprights.iter();
         inside.extend(uprights.map(|upright| done(&frame, heights, upright)));
@@ -238,9 +244,23 @@ fn drawn(frame: &Frame, ink: Ink, series: &Series) -> Element {
     match series.way {
         Way::Line => group.child(through(&series.points)).children(marks()),
         Way::Points => group.children(marks()),
-        Way::Thin => group.child(through(&thinned(&series.points))),
-        Way::Steps => group.child(ink.line(&steps(series.points.iter().map(place)))),
+        Way::Thin => {
+            let points = thinned(&series.points);
+            figured(group, &points).child(through(&points))
+        }
+        Way::Steps => {
+            let points = thinned(&series.points);
+            let path = steps(points.iter().map(place));
+            figured(group, &points).child(ink.line(&path))
+        }
     }
+}
+
+/// With the figure of each corner of its line, for those who point at it: `0.5:752 1.5:748 …`
+fn figured(group: Element, points: &[Point]) -> Element {
+    let each = points.iter();
+    let each = each.map(|point| format!("{}:{}", short(point.across), short(point.up)));
+    group.with("data-figures", each.collect::<Vec<_>>().join(" "))
 }
 
 /// `M1,9 H2 V5 …`

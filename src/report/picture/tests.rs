@@ -167,7 +167,8 @@ fn a_log_axis_has_its_figures_where_they_were_asked_for() {
     let mut plot = plot();
     (plot.spans, plot.uprights) = (vec![], vec![]);
     plot.across.is_log = true;
-    plot.across.ticks = Some(vec![1.0, 4.0, 16.0, 64.0, 1_000.0]);
+    let ticks = [1.0_f64, 4.0, 16.0, 64.0, 1_000.0];
+    plot.across.ticks = Some(ticks.map(|figure| (figure, figure.to_string())).into());
     let svg = plot.picture("x").inline("p").to_string();
     is_sound(&svg);
     texts_lie_apart(&svg);
