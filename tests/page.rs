@@ -11,10 +11,12 @@ mod browser;
 #[path = "page/points.rs"]
 mod points;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::copy;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use browser::Browser;
 
@@ -38,28 +40,33 @@ fn seen() -> PathBuf {
     folder
 }
 
-/// The packed record of that name, unpacked.
-fn unpacked(name: &str) -> PathBuf {
+/// Records and pages that are there, by name: each is made once.
+static MADE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The packed record of that name, unpacked, and its page as the program writes it.
+fn record_and_page(name: &str) -> (PathBuf, PathBuf) {
+    let record = seen().join(format!("{name}.acklab"));
+    let page = record.with_extension("html");
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if made.contains(name) {
+        return (record, page);
+    }
     let packed = root().join(format!("tests/fixtures/{name}.acklab.zip"));
     let packed = File::open(packed).expect("a packed record");
     let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
-    let folder = tempfile::tempdir_in(seen()).expect("a folder").keep();
-    let path = folder.join(format!("{name}.acklab"));
     let mut inside = packed.by_index(0).expect("one file in it");
-    copy(&mut inside, &mut File::create(&path).expect("a file")).expect("its content");
-    path
-}
-
-/// The page of that record, as the program writes it.
-fn page(name: &str) -> PathBuf {
-    let record = unpacked(name);
-    let page = record.with_extension("html");
+    copy(&mut inside, &mut File::create(&record).expect("a file")).expect("its content");
     let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
     command.arg("report").arg(&record).arg("--html").arg(&page);
     let output = command.output().expect("the program");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    page
+    made.insert(name.to_owned());
+    (record, page)
+}
+
+fn page(name: &str) -> PathBuf {
+    record_and_page(name).1
 }
 
 fn address(page: &Path) -> String {
@@ -249,7 +256,7 @@ fn a_table_is_taken_along() {
     browser.open(&address(&page("compare")), DESK, false);
     let allow = serde_json::json!({"permissions":
         ["clipboardReadWrite", "clipboardSanitizedWrite"]});
-    browser.ask("Browser.grantPermissions", allow);
+    browser.ask_all("Browser.grantPermissions", allow);
     browser.ask("Page.bringToFront", serde_json::json!({}));
     browser.click("#answer .tools button");
     let told = browser.text("navigator.clipboard.readText()");

@@ -22,7 +22,8 @@ pub struct Browser {
     to: ChildStdin,
     from: Receiver<Value>,
     next: u64,
-    session: Option<String>,
+    tab: Option<String>,
+    session: String,
     /// What happened in the tab since its page was opened.
     events: Vec<Value>,
     address: String,
@@ -78,29 +79,38 @@ impl Browser {
             to: to.expect("a pipe"),
             from,
             next: 0,
-            session: None,
+            tab: None,
+            session: String::new(),
             events: vec![],
             address: String::new(),
             _profile: profile,
         })
     }
 
-    /// Asks the browser, or the tab if there is one.
+    /// Asks the browser as a whole.
+    pub fn ask_all(&mut self, method: &str, parameters: Value) -> Value {
+        self.send(json!({"method": method, "params": parameters}))
+    }
+
+    /// Asks the tab.
     pub fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        let session = &self.session;
+        self.send(json!({"method": method, "params": parameters, "sessionId": session}))
+    }
+
+    fn send(&mut self, mut message: Value) -> Value {
         self.next += 1;
         let id = self.next;
-        let mut message = json!({"id": id, "method": method, "params": parameters});
-        if let Some(session) = &self.session {
-            message["sessionId"] = json!(session);
-        }
+        message["id"] = json!(id);
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
         self.to.write_all(&bytes).expect("the browser reads");
         self.to.flush().expect("the browser reads");
         loop {
-            let told = self.hear(method);
+            let told = self.hear(&message["method"].to_string());
             if told["id"] == json!(id) {
-                assert!(told.get("error").is_none(), "{method}: {}", told["error"]);
+                let (method, error) = (&message["method"], &told["error"]);
+                assert!(error.is_null(), "{method}: {error}");
                 return told["result"].clone();
             }
             self.events.push(told);
@@ -114,12 +124,18 @@ impl Browser {
 
     /// Opens a file in a tab of its own, and waits until it is there.
     pub fn open(&mut self, address: &str, (width, height): (u32, u32), is_dark: bool) {
-        self.session = None;
-        let tab = self.ask("Target.createTarget", json!({"url": "about:blank"}));
-        let target = tab["targetId"].clone();
+        if let Some(old) = self.tab.take() {
+            self.ask_all("Target.closeTarget", json!({"targetId": old}));
+        }
+        let tab = self.ask_all("Target.createTarget", json!({"url": "about:blank"}));
+        let target = tab["targetId"].as_str().expect("a tab");
         let attach = json!({"targetId": target, "flatten": true});
-        let attached = self.ask("Target.attachToTarget", attach);
-        self.session = attached["sessionId"].as_str().map(str::to_owned);
+        let attached = self.ask_all("Target.attachToTarget", attach);
+        self.session = attached["sessionId"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        self.tab = Some(target.to_owned());
         self.events.clear();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.ask(&format!("{domain}.enable"), json!({}));

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::browser::{Browser, installed};
-use super::{DESK, address, page, seen, unpacked};
+use super::{DESK, address, page, record_and_page, seen};
 
 const POINTS: usize = 1_000;
 /// What the page may be off by.
@@ -173,7 +173,7 @@ fn made_up(chance: &mut Chance) -> Coefficients {
 
 fn of_records(chance: &mut Chance) -> Vec<Asked> {
     let models = FORETELL.map(|name| {
-        let record = Record::open(&unpacked(name)).expect("a record");
+        let record = Record::open(&record_and_page(name).0).expect("a record");
         Model::of(&record).expect("a record that tells")
     });
     let all = models.iter().flat_map(Model::coefficients);
