@@ -7,7 +7,7 @@
   if (!place) return;
   const told = JSON.parse(place.dataset.model);
   const section = place.closest('section');
-  const table = section.querySelector('table.foretold');
+  const tables = Array.from(section.querySelectorAll('table.foretold'));
   const NOTHING = '–';
   const FAR = 10;
   const SETTLED_MS = 200;
@@ -201,13 +201,14 @@
     };
   }
 
-  const rows = Array.from(table.tBodies[0].rows);
   // Whom a mode waits for, and whether it is trusted, does not move.
   const STILL = ['whom', 'trust'];
-  function fill(row, said) {
-    row.querySelectorAll('[data-of]').forEach(function (cell) {
-      if (STILL.includes(cell.dataset.of)) return;
-      cell.textContent = said ? said[cell.dataset.of] : NOTHING;
+  function fill(index, said) {
+    tables.forEach(function (table) {
+      table.tBodies[0].rows[index].querySelectorAll('[data-of]').forEach(function (cell) {
+        if (STILL.includes(cell.dataset.of)) return;
+        cell.textContent = said ? said[cell.dataset.of] : NOTHING;
+      });
     });
   }
 
@@ -231,14 +232,16 @@
     const bars = told.modes.map(function (mode, index) {
       const it = model.evaluate(mode.coefficients, here, isSettled);
       const said = it && cells(it, isSingle, isSettled);
-      fill(rows[index], said);
+      fill(index, said);
       return { name: mode.label, of: said && said.bars };
     });
     words.told.textContent = placeWords(here);
     words.command.textContent = command(here);
     words.beside.replaceChildren.apply(words.beside, besideLines(here).map(lineOf));
     draw('foretold-p50', bars, 'p50', TIME);
-    document.getElementById('foretold-per-s').hidden = isSingle;
+    const ofMany = document.getElementById('foretold-per-s');
+    if (!ofMany) return;
+    ofMany.hidden = isSingle;
     if (!isSingle) draw('foretold-per-s', bars, 'perS', RATE);
   }
 

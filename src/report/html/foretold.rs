@@ -19,7 +19,8 @@ use crate::report::numbers::Unit;
 use crate::report::predict::{self, PER_S};
 use crate::study::limits;
 
-const CAPTION: &str = "What a commit would take there";
+const A_COMMIT: &str = "What a commit would take there";
+const MANY: &str = "How many commits there would be each second";
 /// Of each node's machine, where nothing is said: what `acklab predict` takes.
 const CPUS: u32 = 2;
 /// Where no distance of the record stands in the middle.
@@ -44,16 +45,8 @@ const OF_MANY: [(&str, &str); 6] = [
 ];
 
 /// Pictures that the script draws, for they move.
-const BARS: [(&str, &str); 2] = [
-    (
-        "foretold-p50",
-        "p50 of a commit there, and what nine in ten lie within",
-    ),
-    (
-        "foretold-per-s",
-        "Commits/s there, and what nine in ten lie within",
-    ),
-];
+const P50_BARS: &str = "p50 of a commit there, and what nine in ten lie within";
+const PER_S_BARS: &str = "Commits/s there, and what nine in ten lie within";
 
 /// All that the script needs to do it again.
 #[derive(Serialize)]
@@ -88,10 +81,15 @@ pub fn elements(record: &Record, summary: &Summary, material: &Material<'_>) -> 
     let mut elements = about(&prediction);
     elements.push(controls(&model, &prediction));
     elements.extend(place(&prediction));
-    elements.extend(BARS.map(|(id, title)| bars(id, title)));
-    elements.push(table(&prediction.modes));
+    let modes = &prediction.modes;
+    elements.push(bars("foretold-p50", P50_BARS));
+    elements.push(table(A_COMMIT, &OF_A_COMMIT, modes));
+    if modes.iter().any(has_several) {
+        elements.push(bars("foretold-per-s", PER_S_BARS));
+        elements.push(table(MANY, &OF_MANY, modes));
+    }
     let mut notes: Vec<String> = prediction.lacking.iter().map(predict::lacking).collect();
-    notes.extend(predict::trust_told(&prediction.at, &prediction.modes));
+    notes.extend(predict::trust_told(&prediction.at, modes));
     if !notes.is_empty() {
         elements.push(sentences(notes));
     }
@@ -245,11 +243,7 @@ fn bars(id: &str, title: &str) -> Element {
 }
 
 /// A row for each mode; cells are named, for the script changes them.
-fn table(modes: &[ModeForetold]) -> Element {
-    let mut columns = OF_A_COMMIT.to_vec();
-    if modes.iter().any(has_several) {
-        columns.extend(OF_MANY);
-    }
+fn table(caption: &str, columns: &[(&'static str, &str)], modes: &[ModeForetold]) -> Element {
     let titles: Vec<&str> = columns.iter().map(|(_, title)| *title).collect();
     let row = |mode: &ModeForetold| {
         let card = |(name, _): &(&'static str, &str)| Card {
@@ -259,8 +253,12 @@ fn table(modes: &[ModeForetold]) -> Element {
         };
         (mode.label.clone(), columns.iter().map(card).collect())
     };
-    let rows = modes.iter().map(row).collect();
-    cards(CAPTION, "foretold", &titles, rows)
+    cards(
+        caption,
+        "foretold",
+        &titles,
+        modes.iter().map(row).collect(),
+    )
 }
 
 /// What one cell says.
