@@ -224,11 +224,11 @@ fn apart(one: &Value, other: &Value) -> Result<f64, String> {
             })
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            let each = a.iter().zip(b).map(|(a, b)| apart(a, b));
+            let mut each = a.iter().zip(b).map(|(a, b)| apart(a, b));
             each.try_fold(0.0, |most, it| Ok(f64::max(most, it?)))
         }
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            let each = a.values().zip(b.values()).map(|(a, b)| apart(a, b));
+            let mut each = a.values().zip(b.values()).map(|(a, b)| apart(a, b));
             each.try_fold(0.0, |most, it| Ok(f64::max(most, it?)))
         }
         _ if one == other => Ok(0.0),
