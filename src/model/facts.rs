@@ -62,6 +62,30 @@ impl Fact {
         }
     }
 
+    /// The same for a mode that has nodes at these sites. Where the same was asked of all pairs all
+    /// have their mean, as in the line: each is got with an error of its own, by which ways to wait
+    /// would differ that are the same there.
+    pub fn at_sites(&self, sites: &[String]) -> At {
+        let at = self.at();
+        let is_own =
+            |(one, other, _): &&(String, String, f64)| sites.contains(one) && sites.contains(other);
+        let own: Vec<f64> = at
+            .rtts_us
+            .iter()
+            .filter(is_own)
+            .map(|(.., us)| *us)
+            .collect();
+        if own.is_empty() || self.point.distances.equal_rtt().is_none() {
+            return at;
+        }
+        let mean_us = own.iter().sum::<f64>() / own.len() as f64;
+        let alike = |(one, other, _)| (one, other, mean_us);
+        At {
+            rtts_us: at.rtts_us.into_iter().map(alike).collect(),
+            ..at
+        }
+    }
+
     /// Whether two are of one mode and load, but for what a model foretells.
     pub fn is_like(&self, other: &Fact) -> bool {
         self.is_like_in(&other.point, &FORETOLD)

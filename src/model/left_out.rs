@@ -90,7 +90,7 @@ pub fn leave_out(rows: &Rows) -> Held {
 
 /// What coefficients say of a cell; `None` where they say nothing, or two things.
 pub fn foretold(of: &Coefficients, fact: &Fact) -> Option<LeftOut> {
-    let foretold = evaluate_briefly(of, &fact.at())?;
+    let foretold = evaluate_briefly(of, &fact.at_sites(&of.sites))?;
     let p50_us = foretold.p50_us.filter(Span::is_one)?.low;
     let commits_per_s = match fact.is_single() {
         true => None,

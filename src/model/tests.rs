@@ -173,6 +173,21 @@ fn each_cell_is_foretold_by_the_others_and_the_interval_holds() {
 }
 
 #[test]
+fn pairs_that_are_not_got_alike_leave_no_cell_of_an_undecided_mode_out() {
+    let mut record = Example::default().record();
+    for rtt in record.measurements.iter_mut().flat_map(|m| &mut m.rtts) {
+        let off = if rtt.to_site == "c" { 1.01 } else { 0.99 };
+        rtt.rtt_us_before *= off;
+        rtt.rtt_us_after *= off;
+    }
+    let held = Model::of(&record)
+        .unwrap()
+        .predict(&equally(1_000.0, None))
+        .held;
+    assert_eq!((held.single.cells, held.not_foretold), (18, 0));
+}
+
+#[test]
 fn a_cell_that_is_off_is_seen_when_it_is_left_out() {
     let mut record = on_disks().record();
     let of_group = |cell: &crate::plan::Cell| cell.mode == 3;

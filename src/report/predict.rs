@@ -221,22 +221,19 @@ pub(super) fn trusted(trust: Trust) -> String {
 
 /// What the last column means, where commits/s of machines of their own are told.
 pub(super) fn trust_told(at: &At, modes: &[ModeForetold]) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Cpus::Own(_) = at.cpus {
-        notes.push(format!(
+    if modes.iter().all(|mode| mode.coefficients.several.is_none()) {
+        let none = "the record has no cell at several connections: nothing tells how commits share \
+                    CPUs and flushes";
+        return vec![none.to_owned()];
+    }
+    match at.cpus {
+        Cpus::Own(_) => vec![format!(
             "trusted: told that all share this host's CPUs, the same model foretells each cell at \
              several connections within {} of its commits/s, without having been given it",
             percent(TRUSTED)
-        ));
+        )],
+        Cpus::Shared(_) => vec![],
     }
-    if modes.iter().all(|mode| mode.coefficients.several.is_none()) {
-        notes.push(
-            "the record has no cell at several connections: nothing tells how commits share CPUs \
-             and flushes"
-                .to_owned(),
-        );
-    }
-    notes
 }
 
 pub(super) fn lacking(lacking: &Lacking) -> String {

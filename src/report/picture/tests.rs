@@ -167,7 +167,7 @@ fn a_log_axis_has_its_figures_where_they_were_asked_for() {
     let mut plot = plot();
     (plot.spans, plot.uprights) = (vec![], vec![]);
     plot.across.is_log = true;
-    let ticks = [1.0_f64, 4.0, 16.0, 64.0, 1_000.0];
+    let ticks = [1.0_f64, 4.0, 16.0, 64.0, 777.0];
     plot.across.ticks = Some(ticks.map(|figure| (figure, figure.to_string())).into());
     let svg = plot.picture("x").inline("p").to_string();
     is_sound(&svg);
@@ -177,7 +177,7 @@ fn a_log_axis_has_its_figures_where_they_were_asked_for() {
     let apart: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!((apart[0] - apart[1]).abs() < 0.3 && (apart[1] - apart[2]).abs() < 0.3);
     let told: Vec<String> = boxes(&svg).into_iter().map(|(said, _)| said).collect();
-    assert!(told.contains(&"64".to_owned()) && !told.contains(&"1000".to_owned()));
+    assert!(told.contains(&"64".to_owned()) && !told.contains(&"777".to_owned()));
 }
 
 #[test]
@@ -282,7 +282,9 @@ fn extreme_figures_stay_in_the_picture() {
     for up in [0.0, 1e-12, 1e12, -5.0] {
         let mut plot = plot();
         for (index, series) in plot.series.iter_mut().enumerate() {
-            series.points = vec![point(1.0, up), point(2.0, up * index as f64)];
+            // No minus sign where it is zero.
+            let other = up * index as f64 + 0.0;
+            series.points = vec![point(1.0, up), point(2.0, other)];
         }
         let svg = plot.picture("x").inline("x").to_string();
         is_sound(&svg);
