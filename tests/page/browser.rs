@@ -54,6 +54,7 @@ impl Browser {
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            "--hide-scrollbars",
             "--disable-dev-shm-usage",
             "--remote-debugging-pipe",
         ]);

@@ -246,7 +246,7 @@
   }
 
   // Bars with their intervals, as src/report/picture/bars.rs draws them.
-  const WIDTH = 560;
+  const WIDTH = 480;
   const SIDE = 18;
   const LINE = 18;
   const HEIGHT = 14;

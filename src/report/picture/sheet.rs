@@ -6,7 +6,7 @@ use crate::report::markup::{Element, pixels};
 
 /// Of every picture, in pixels. It is scaled to where it stands: on a screen of 400 pixels letters
 /// are still ten pixels high.
-pub const WIDTH: f64 = 560.0;
+pub const WIDTH: f64 = 480.0;
 /// Around everything in a file.
 const MARGIN: f64 = 10.0;
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, \
