@@ -66,7 +66,9 @@ pub fn groups<'s>(summary: &'s Summary, within: &[Axis]) -> Vec<Vec<&'s CellSumm
 
 /// The measurements of a cell that are not void.
 pub fn measured<'r>(record: &'r Record, cell: &CellSummary) -> Vec<&'r Measurement> {
-    let is_its = |m: &&Measurement| record.header.cells[m.cell].id == cell.id && !m.is_void();
+    let mut cells = record.header.cells.iter();
+    let index = cells.position(|known| known.id == cell.id);
+    let is_its = |m: &&Measurement| Some(m.cell) == index && !m.is_void();
     record.measurements.iter().filter(is_its).collect()
 }
 

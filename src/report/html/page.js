@@ -193,7 +193,7 @@
   // On paper nothing can be opened.
   let opened = [];
   window.addEventListener('beforeprint', function () {
-    opened = Array.from(document.querySelectorAll('section > details:not([open])'));
+    opened = Array.from(document.querySelectorAll('#audit section > details:not([open])'));
     opened.forEach(function (one) { one.open = true; });
   });
   window.addEventListener('afterprint', function () {

@@ -289,6 +289,7 @@ fn three_hundred_cells_fit_and_more_are_named() {
     let page = page(&record);
     is_sound(&page);
     assert_eq!(record.header.cells.len(), 306);
+    println!("306 cells: {} bytes", page.len());
     assert!(page.contains(">6 cells more: <"), "{} bytes", page.len());
     assert!(page.contains("acklab report RECORD --format csv"));
     assert!(page.contains("charts more: "));
