@@ -13,6 +13,7 @@ use super::judge;
 use super::measure::{capabilities, fetch_missing, run_in_sandbox, span};
 use super::needs::{need_disks, need_root, need_tun};
 use super::unknown_variable::Given;
+use super::view::Look;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, StudyPart, forming, injected, parts, plan, steps};
@@ -98,6 +99,9 @@ pub struct BreakOptions {
     /// Where each trial is kept as it ends [default: a new file in this folder]
     #[arg(long, value_name = "PATH")]
     record: Option<PathBuf>,
+    /// Say in lines how far it is, also on a terminal
+    #[arg(long)]
+    plain: bool,
     /// How the result is written
     #[arg(long, default_value = "text", value_parser = PossibleValuesParser::new(FORMATS))]
     format: String,
@@ -197,7 +201,7 @@ pub fn run(options: &BreakOptions, words: &[String]) -> Result<u8> {
     };
     let ahead = work.ahead(&parts)?;
     work.announce(&ahead);
-    let code = work.run(&parts, &ahead)?;
+    let code = work.run(&parts, &ahead, Look::of(options.plain))?;
     finish(&work.record, &options.format, code)
 }
 
@@ -319,7 +323,7 @@ impl Work<'_> {
 
     /// Runs all parts that are not done; the exit code. A lab that breaks down leaves its part
     /// open, and the others go on.
-    fn run(&mut self, parts: &[StudyPart], ahead: &[Duration]) -> Result<u8> {
+    fn run(&mut self, parts: &[StudyPart], ahead: &[Duration], look: Look) -> Result<u8> {
         let mut worst = 0;
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len() && worst == 0;
@@ -342,7 +346,9 @@ impl Work<'_> {
                 my_cnf: None,
             };
             let explain = |error| given.mistake_in(error);
-            let code = run_in_sandbox((&order, schedule), self.cache, explain)?;
+            let later = left.iter().skip(1).sum();
+            let look = Look { later, ..look };
+            let code = run_in_sandbox((&order, schedule), self.cache, look, explain)?;
             match code {
                 0 => self.resumed = None,
                 BREAKDOWN => worst = BREAKDOWN,

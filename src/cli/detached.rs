@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::{capabilities, fetch_missing};
 use super::needs::{need_disks, need_root, need_tun, read_file};
-use super::progress::Progress;
+use super::progress::Lines;
 use super::unknown_variable::Given;
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
@@ -168,7 +168,7 @@ fn by_options(error: Error) -> Error {
 /// Builds the lab inside the sandbox and tells where everything is.
 fn stand(study: &Study, options: &UpOptions, inside: &Inside, start: Instant) -> Result<Rig> {
     let cache = Cache::at(&Path::new(INSIDE).join("cache"))?;
-    let events = Progress::new();
+    let events = Lines::new();
     let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &events)?;
     let distances = &study.sweeps[0].distances[0];
     rig.enter(0, &study.modes[0], distances)?;

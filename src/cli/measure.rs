@@ -1,15 +1,16 @@
 //! `compare`, `run`, `limits`, `report`: from a study's text to a printed report.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
 use super::endpoint;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
-use super::progress::Progress;
+use super::progress::Lines;
 use super::unknown_variable::Given;
+use super::view::{self, Look, Prepared};
 use crate::analysis;
 use crate::analysis::beside::put_beside;
 use crate::analysis::summary::Anatomy;
@@ -19,7 +20,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Schedule, labs, plan};
 use crate::record::store::Record;
 use crate::report::{Format, render, worth};
-use crate::run::{self, Order, fronts};
+use crate::run::{self, Events, Order, fronts};
 use crate::self_test;
 use crate::study::cpus::Cpus;
 use crate::study::{
@@ -68,6 +69,9 @@ pub struct RunOptions {
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
     beside: Option<PathBuf>,
+    /// Say in lines how far it is, also on a terminal
+    #[arg(long)]
+    plain: bool,
     /// text, markdown, csv or json
     #[arg(long, default_value = "text")]
     format: String,
@@ -200,10 +204,13 @@ pub fn run(
             (&order, &mut *schedule),
             &folder_of(name),
             &cache,
+            Look::of(options.plain),
         )),
-        false => run_in_sandbox((&order, &mut *schedule), &cache, |error| {
-            given.mistake_in(error)
-        })?,
+        false => {
+            let explain = |error| given.mistake_in(error);
+            let look = Look::of(options.plain);
+            run_in_sandbox((&order, &mut *schedule), &cache, look, explain)?
+        }
     };
     print_kept(&order.record, format, beside.as_ref())?;
     let is_open = |path: &Path| Record::open(path).is_ok_and(|record| !record.finished);
@@ -243,7 +250,9 @@ pub fn run_text(
         self_test: self_test::kept(&cache.path),
     };
     announce(&order);
-    let code = run_in_sandbox((&order, &mut order.plan.schedule()), &cache, |error| error)?;
+    let mut schedule = order.plan.schedule();
+    let lines = Look::default();
+    let code = run_in_sandbox((&order, &mut schedule), &cache, lines, |error| error)?;
     match code {
         0 => Record::open(&order.record),
         INTERRUPTED => Err(Error::Interrupted),
@@ -259,15 +268,29 @@ pub fn run_text(
 pub fn run_in_sandbox(
     (order, schedule): (&Order, &mut dyn Schedule),
     cache: &Cache,
+    look: Look,
     explain: impl Fn(Error) -> Error,
 ) -> Result<u8> {
-    sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
-            let progress = Progress::of(order);
-            run::run((order, schedule), &cache, &inside.run, &progress)
+    let run = |schedule: &mut dyn Schedule, run_folder: &Path, events: &dyn Events| {
+        let cache = Cache::at(&Path::new(sandbox::INSIDE).join("cache"));
+        let ran = cache.and_then(|cache| run::run((order, schedule), &cache, run_folder, events));
+        exit_code(ran.map_err(&explain))
+    };
+    if !look.is_live {
+        return sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+            run(schedule, &inside.run, &Lines::of(order))
         });
-        exit_code(outcome.map_err(explain))
-    })
+    }
+    let start = Instant::now();
+    let (mouth, ear) = view::pipes()?;
+    let work = |inside: &mut sandbox::Inside| {
+        let _standing_in = mouth.stand_in();
+        let events = mouth.listener(look.begin(order), start);
+        run(schedule, &inside.run, &events)
+    };
+    let prepared = Prepared::of(ear)?;
+    let watch = || prepared.begin(start);
+    sandbox::run_watched(&cache.path, Lifetime::FrontEnd, work, watch)
 }
 
 /// Prints a record and where it is, if a run came so far that it has one.

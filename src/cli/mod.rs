@@ -13,12 +13,13 @@ mod measure;
 mod needs;
 mod page;
 mod predict;
-mod preview;
 mod progress;
 mod self_test;
+mod serve;
 mod servers;
 mod studies;
 mod unknown_variable;
+mod view;
 
 use std::path::PathBuf;
 
@@ -103,6 +104,8 @@ enum Verb {
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffOptions),
+    /// Show the records of a folder in a browser, and runs while they go on; on this machine alone
+    Serve(serve::ServeOptions),
     /// Foretell from a record what a commit takes at other distances, on other disks and machines
     Predict {
         #[command(flatten)]
@@ -259,6 +262,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::Diff(options) => diff::run(&options),
+        Verb::Serve(options) => serve::run(&options),
         Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::events::{CampaignStep, Event, Events, Step};
+use super::events::{CampaignStep, Event, Events, Injected, Step};
 use super::keeper::Keeper;
 use super::measure::{STOLEN_SHARE_MAX, measure};
 use super::order::Order;
@@ -185,6 +185,14 @@ impl<T: Target> StudyRun<'_, T> {
         for &flag in &measurement.flags {
             self.events.tell(Event::Flagged { round, cell, flag });
         }
+        for lag in &measurement.lag {
+            self.events.tell(Event::Lagged {
+                round,
+                cell,
+                node: lag.node.clone(),
+                lag_ms: lag.lag_ms_p50(),
+            });
+        }
         let took_ms = self.target.unix_ms().saturating_sub(begun_ms);
         let outcome = measurement.outcome(Duration::from_millis(took_ms));
         self.outcomes.push(outcome);
@@ -280,6 +288,8 @@ impl<T: Target> StudyRun<'_, T> {
                 }
                 CampaignStep::Ended { number, one } => {
                     keeper.append_campaign(mode, number, one)?;
+                    let injected = Injected::of(&spec.label, number, one);
+                    events.tell(Event::Injected(injected));
                     events.tell(Event::StepEnded);
                     Ok(())
                 }

@@ -1,14 +1,17 @@
 //! Records as files.
 
 mod killed;
+mod looks;
 mod schedules;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::error::Error;
 use crate::record::history::{Answer, History, Transfer};
 use crate::record::trials::{self, Done};
 use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};

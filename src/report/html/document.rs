@@ -10,7 +10,8 @@ use crate::report::markup::Element;
 use crate::report::numbers::{count, utc};
 use crate::report::worth;
 
-const STYLE: &str = include_str!("page.css");
+/// How a page looks.
+pub const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The whole file.
@@ -52,7 +53,7 @@ fn head(summary: &Summary) -> Element {
         .with("href", "data:,");
     Element::new("head")
         .child(Element::new("meta").with("charset", "utf-8"))
-        .child(policy.with("content", policy_text()))
+        .child(policy.with("content", policy()))
         .child(meta("viewport", "width=device-width, initial-scale=1"))
         .child(meta("color-scheme", "light dark"))
         .child(meta(
@@ -65,7 +66,7 @@ fn head(summary: &Summary) -> Element {
 }
 
 /// The page may load nothing, and run nothing but its own script.
-fn policy_text() -> String {
+pub fn policy() -> String {
     let digest = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
     format!(
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; \

@@ -31,6 +31,8 @@ use super::page::Block;
 use super::{anatomy, article, effects, foot, knees, limits};
 use crate::analysis::Summary;
 use crate::record::store::Record;
+pub use document::{STYLE, policy};
+
 use figures::Figures;
 use places::Places;
 use section::Section;

@@ -1,0 +1,198 @@
+//! What is known of a run while it goes on, folded from what it tells.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::ahead::Ahead;
+use super::preview::Preview;
+use super::words::{line, load, step_line};
+use crate::plan::{Outcome, Plan};
+use crate::record::{Flag, Second};
+use crate::run::{Event, Injected, Step};
+use crate::study::Study;
+
+/// So much is kept of each: a state is sent at every event.
+const ROWS_MAX: usize = 40;
+const WORDS_MAX: usize = 8;
+const SECONDS_MAX: usize = 600;
+
+/// A run under way. It can be sent: to whoever shows it in a terminal, or on a page. Moments are
+/// spans since the run's beginning.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Live {
+    pub title: String,
+    pub ahead: Ahead,
+    /// What the same command still has to do after these steps takes so long.
+    pub later: Duration,
+    /// What is done now, and since when.
+    pub now: String,
+    pub since: Duration,
+    /// Seconds of the load of the cell that is measured, or was measured last; told when the driver
+    /// gives account.
+    pub seconds: Vec<Second>,
+    /// What was measured, the newest first; not all of it.
+    pub rows: VecDeque<Row>,
+    /// Trials of faults, the newest first; not all of them.
+    pub trials: VecDeque<Trial>,
+    /// The first rows of the study.
+    pub preliminary: Vec<String>,
+    /// What was said last, the oldest first.
+    pub words: VecDeque<String>,
+    pub is_finished: bool,
+    #[serde(skip)]
+    preview: Preview,
+    #[serde(skip)]
+    next: Row,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub round: u32,
+    /// The mode's.
+    pub label: String,
+    /// `4 conn.`
+    pub load: String,
+    pub distances: String,
+    pub commits_per_s: f64,
+    pub latency_us_p50: Option<u64>,
+    pub latency_us_p99: Option<u64>,
+    pub lags: Vec<NodeLag>,
+    pub flags: Vec<Flag>,
+    /// It enters no figure.
+    pub is_void: bool,
+}
+
+/// How far a replica was behind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeLag {
+    pub node: String,
+    pub ms: Option<f64>,
+}
+
+/// One trial of a fault.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    pub label: String,
+    pub fault: String,
+    pub number: u32,
+    pub acknowledged: usize,
+    /// Acknowledged, and not on every node that serves: not judged yet. `None`: not read.
+    pub missing: Option<usize>,
+    /// Why nothing can be judged, or a server's words.
+    pub trouble: Option<String>,
+}
+
+impl Live {
+    /// Of a study of which nothing has run yet.
+    pub fn of(study: &Study, plan: &Plan) -> Live {
+        Live {
+            title: study.title.clone(),
+            preview: Preview::of(study, plan),
+            ..Live::default()
+        }
+    }
+
+    /// Takes in what happened at that moment.
+    pub fn take(&mut self, event: &Event, at: Duration) {
+        match event {
+            Event::StepsAdded(more) => self.ahead.add(more),
+            Event::StepBegun(step) => self.begin(step, at),
+            Event::MadeAgain { .. } => {
+                self.restart();
+                self.say("the host disturbed this measurement: it is made again".to_owned());
+            }
+            Event::Second { second, .. } => self.add(*second),
+            Event::Flagged { flag, .. } => self.next.flags.push(*flag),
+            Event::Lagged { node, lag_ms, .. } => self.next.lags.push(NodeLag {
+                node: node.clone(),
+                ms: *lag_ms,
+            }),
+            Event::Measured(outcome) => self.measured(outcome),
+            Event::Injected(injected) => self.injected(injected),
+            Event::StepEnded => self.ahead.end(at),
+            Event::AlsoFailed(error) => self.say(error.to_string()),
+            Event::Finished => {
+                self.is_finished = true;
+                self.do_now("all steps have ended", at);
+            }
+            other => {
+                if let Some(line) = line(other) {
+                    self.do_now(&line, at);
+                    self.say(line);
+                }
+            }
+        }
+    }
+
+    /// How long the rest takes, with what comes after these steps.
+    pub fn left(&self, now: Duration) -> Duration {
+        self.ahead.left(now) + self.later
+    }
+
+    fn begin(&mut self, step: &Step, at: Duration) {
+        self.ahead.begin(at);
+        self.do_now(&step_line(step), at);
+        self.restart();
+        self.next = match step {
+            Step::Cell {
+                round, label, cell, ..
+            } => Row {
+                round: *round,
+                label: label.clone(),
+                load: load(cell),
+                distances: cell.distances.label.clone(),
+                ..Row::default()
+            },
+            Step::Fault { .. } => Row::default(),
+        };
+    }
+
+    fn restart(&mut self) {
+        self.seconds.clear();
+    }
+
+    fn do_now(&mut self, what: &str, at: Duration) {
+        what.clone_into(&mut self.now);
+        self.since = at;
+    }
+
+    fn add(&mut self, second: Second) {
+        self.seconds.push(second);
+        let more = self.seconds.len().saturating_sub(SECONDS_MAX);
+        self.seconds.drain(..more);
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        let told = self.preview.take(outcome);
+        self.preliminary.extend(told);
+        self.rows.push_front(Row {
+            commits_per_s: outcome.commits_per_s,
+            latency_us_p50: outcome.latency_us_p50,
+            latency_us_p99: outcome.latency_us_p99,
+            is_void: outcome.is_void,
+            ..std::mem::take(&mut self.next)
+        });
+        self.rows.truncate(ROWS_MAX);
+    }
+
+    fn injected(&mut self, injected: &Injected) {
+        self.trials.push_front(Trial {
+            label: injected.label.clone(),
+            fault: injected.fault.clone(),
+            number: injected.number,
+            acknowledged: injected.acknowledged,
+            missing: injected.missing,
+            trouble: injected.trouble.clone(),
+        });
+        self.trials.truncate(ROWS_MAX);
+    }
+
+    fn say(&mut self, line: String) {
+        self.words.push_back(line);
+        let more = self.words.len().saturating_sub(WORDS_MAX);
+        self.words.drain(..more);
+    }
+}
