@@ -11,8 +11,8 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 16] = [
-    "compare", "run", "limits", "studies", "report", "diff", "predict", "break", "judge",
+const VERBS: [&str; 17] = [
+    "compare", "run", "limits", "studies", "report", "diff", "serve", "predict", "break", "judge",
     "servers", "check", "up", "exec", "sql", "status", "down",
 ];
 
