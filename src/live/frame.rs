@@ -95,7 +95,7 @@ fn head(frame: &mut Frame, area: Rect, live: &Live, now: Duration) {
 
 /// Commits of each second, as far as the driver has given account.
 fn seconds(frame: &mut Frame, area: Rect, live: &Live) {
-    let commits: Vec<u64> = live.seconds.iter().map(|second| second.commits).collect();
+    let commits: Vec<u64> = live.seconds.iter().map(|(_, commits)| *commits).collect();
     let (Some(last), Some(most)) = (commits.last(), commits.iter().max()) else {
         return;
     };

@@ -29,9 +29,9 @@ pub struct Live {
     /// What is done now, and since when.
     pub now: String,
     pub since: Duration,
-    /// Seconds of the load of the cell that is measured, or was measured last; told when the driver
-    /// gives account.
-    pub seconds: Vec<Second>,
+    /// Seconds of the load of the cell that is measured, or was measured last, from the load's start
+    /// on, and the commits of each; told when the driver gives account.
+    pub seconds: Vec<(u32, u64)>,
     /// What was measured, the newest first; not all of it.
     pub rows: VecDeque<Row>,
     /// Trials of faults, the newest first; not all of them.
@@ -45,6 +45,8 @@ pub struct Live {
     preview: Preview,
     #[serde(skip)]
     next: Row,
+    #[serde(skip)]
+    are_seconds_old: bool,
 }
 
 /// One measurement.
@@ -101,7 +103,7 @@ impl Live {
             Event::StepsAdded(more) => self.ahead.add(more),
             Event::StepBegun(step) => self.begin(step, at),
             Event::MadeAgain { .. } => {
-                self.restart();
+                self.seconds.clear();
                 self.say("the host disturbed this measurement: it is made again".to_owned());
             }
             Event::Second { second, .. } => self.add(*second),
@@ -135,7 +137,7 @@ impl Live {
     fn begin(&mut self, step: &Step, at: Duration) {
         self.ahead.begin(at);
         self.do_now(&step_line(step), at);
-        self.restart();
+        self.are_seconds_old = true;
         self.next = match step {
             Step::Cell {
                 round, label, cell, ..
@@ -150,17 +152,17 @@ impl Live {
         };
     }
 
-    fn restart(&mut self) {
-        self.seconds.clear();
-    }
-
     fn do_now(&mut self, what: &str, at: Duration) {
         what.clone_into(&mut self.now);
         self.since = at;
     }
 
     fn add(&mut self, second: Second) {
-        self.seconds.push(second);
+        // Those of the cell before are shown until there are new ones.
+        if std::mem::take(&mut self.are_seconds_old) {
+            self.seconds.clear();
+        }
+        self.seconds.push((second.second, second.commits));
         let more = self.seconds.len().saturating_sub(SECONDS_MAX);
         self.seconds.drain(..more);
     }

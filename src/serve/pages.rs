@@ -297,9 +297,9 @@ fn seconds(live: &Live) -> Vec<Element> {
         return vec![];
     };
     // A second's rate stands at its middle.
-    let points = live.seconds.iter().map(|second| Point {
-        across: f64::from(second.second) + 0.5,
-        up: second.commits as f64,
+    let points = live.seconds.iter().map(|(second, commits)| Point {
+        across: f64::from(*second) + 0.5,
+        up: *commits as f64,
         ..Point::default()
     });
     let axis = |title: &str| Axis {

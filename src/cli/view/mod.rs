@@ -13,7 +13,7 @@
 mod pipe;
 mod terminal;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
@@ -122,6 +122,7 @@ impl Drop for Watching {
 
 /// Shows what is heard, until nobody holds the other end of `until`; what was said meanwhile.
 fn show(mut ear: Ear, until: &OwnedFd, mut screen: Screen, start: Instant) -> Vec<u8> {
+    stand_back();
     let mut heard = Heard::default();
     let mut is_broken = false;
     loop {
@@ -145,6 +146,15 @@ fn show(mut ear: Ear, until: &OwnedFd, mut screen: Screen, start: Instant) -> Ve
     heard.words
 }
 
+/// What is measured on this host goes before what is shown of it.
+fn stand_back() {
+    // SAFETY: a plain value; it is of this thread alone. Refused, nothing has changed.
+    unsafe {
+        let priority = std::mem::zeroed::<libc::sched_param>();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &priority);
+    }
+}
+
 /// Waits until something is heard, or a frame is due; whether it is over.
 fn wait(ear: &Ear, until: &OwnedFd) -> bool {
     let (states, words) = ear.open_ends();
@@ -157,19 +167,6 @@ fn wait(ear: &Ear, until: &OwnedFd) -> bool {
         Err(Errno::EINTR) => false,
         Err(_) => true,
         Ok(_) => ends[0].any().unwrap_or(true),
-    }
-}
-
-/// All that is there by now; whether more may come.
-fn read_all(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
-    let mut part = [0; 4096];
-    loop {
-        match from.read(&mut part) {
-            Ok(0) => return false,
-            Ok(count) => into.extend(&part[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
-        }
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::pipe2;
 
-use super::read_all;
 use crate::error::{Result, Tried};
 use crate::live::Live;
 use crate::run::{Event, Events};
@@ -189,6 +188,19 @@ impl Heard {
         let last = whole[..end].rsplit(|byte| *byte == b'\n').next();
         let live = last.and_then(|line| serde_json::from_slice(line).ok());
         self.live = live.or(self.live.take());
+    }
+}
+
+/// All that is there by now; whether more may come.
+fn read_all(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
+    let mut part = [0; 4096];
+    loop {
+        match from.read(&mut part) {
+            Ok(0) => return false,
+            Ok(count) => into.extend(&part[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::live::NodeLag;
-use crate::record::{Flag, Second};
+use crate::record::Flag;
 use crate::report::markup::check::balanced;
 
 fn told(name: &str, what: What) -> Told {
@@ -52,15 +52,7 @@ fn a_run() -> Live {
     let mut live = Live {
         title: "Two ways".to_owned(),
         now: "round 2/4  mysql async, 4 conn., 2 ms".to_owned(),
-        seconds: [40, 20, 60]
-            .iter()
-            .zip(0..)
-            .map(|(commits, second)| Second {
-                second,
-                commits: *commits,
-                ..Second::default()
-            })
-            .collect(),
+        seconds: vec![(0, 40), (1, 20), (2, 60)],
         ..Live::default()
     };
     live.ahead.add(&[Duration::from_secs(30); 4]);
