@@ -1,6 +1,7 @@
 //! The view on a terminal of its own, in a process of its own.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
