@@ -254,7 +254,11 @@ impl Target for Scripted {
 
     fn lag(&mut self, _cell: &Cell) -> Result<Vec<Lag>> {
         self.step("lag")?;
-        Ok(vec![])
+        Ok(vec![Lag {
+            node: "b".to_owned(),
+            lag_ms: vec![9.0, 1.0, 2.0],
+            catch_up_ms: None,
+        }])
     }
 
     fn catch_up(&mut self, _cell: &Cell, _lags: &mut [Lag]) -> Result<()> {
