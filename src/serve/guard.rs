@@ -42,7 +42,9 @@ fn own_host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let host = hosts.next()?.to_str().ok()?.to_ascii_lowercase();
     // A request names one host. One in its first line counts before the header: it must be ours.
     let is_one = hosts.next().is_none();
-    let is_same = uri.authority().is_none_or(|it| it.as_str() == host);
+    let is_same = uri
+        .authority()
+        .is_none_or(|it| it.as_str().eq_ignore_ascii_case(&host));
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
         _ => &host,

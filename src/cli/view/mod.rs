@@ -49,9 +49,7 @@ impl Look {
             later: Duration::ZERO,
         }
     }
-}
 
-impl Look {
     /// Of an order of which nothing has run yet.
     pub fn begin(&self, order: &Order) -> Live {
         Live {
