@@ -29,7 +29,7 @@ use crate::run::Order;
 use pipe::Heard;
 use terminal::Screen;
 
-pub use pipe::{Ear, Mouth, pipes};
+pub use pipe::{Ear, pipes};
 
 /// How a run is to be shown.
 #[derive(Debug, Clone, Copy, Default)]

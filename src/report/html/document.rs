@@ -47,13 +47,13 @@ fn head(summary: &Summary) -> Element {
         let meta = Element::new("meta").with("name", name);
         meta.with("content", content)
     };
-    let policy = Element::new("meta").with("http-equiv", "Content-Security-Policy");
+    let csp = Element::new("meta").with("http-equiv", "Content-Security-Policy");
     let icon = Element::new("link")
         .with("rel", "icon")
         .with("href", "data:,");
     Element::new("head")
         .child(Element::new("meta").with("charset", "utf-8"))
-        .child(policy.with("content", policy()))
+        .child(csp.with("content", policy()))
         .child(meta("viewport", "width=device-width, initial-scale=1"))
         .child(meta("color-scheme", "light dark"))
         .child(meta(
