@@ -81,6 +81,7 @@ fn head(frame: &mut Frame, area: Rect, live: &Live, now: Duration) {
     let left = minutes_and_seconds(live.left(now));
     let label = match all {
         0 => "steps are not known yet".to_owned(),
+        _ if live.ends_by_itself => format!("{done} of {all} steps or more, {left} left or more"),
         _ => format!("{done} of {all} steps, about {left} left"),
     };
     let gauge = Gauge::default().ratio(share.clamp(0.0, 1.0)).label(label);

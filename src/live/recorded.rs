@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::state::Live;
+use super::state::{Live, ends_by_itself};
 use crate::error::{Result, breakdown};
 use crate::plan::{self, Cell, Outcome, Plan, Schedule};
 use crate::record::packed::PackedCampaign;
@@ -140,18 +140,12 @@ impl Told {
         Ok(events)
     }
 
-    /// Whether what is measured next follows from the study and what was measured.
-    fn is_settled(&self) -> bool {
-        let study = &self.header.study;
-        study.until.is_none() && study.budget.is_none()
-    }
-
     /// Turns that have become certain; none where the run ends by itself.
     fn foresee(&mut self) -> Option<(Duration, Event)> {
-        if !self.is_settled() {
+        let study = &self.header.study;
+        if ends_by_itself(study) {
             return None;
         }
-        let study = &self.header.study;
         let turns = self.plan.schedule().turns(&self.outcomes);
         let first = self.foreseen.max(self.before.measurements);
         let new = turns.iter().skip(first);
@@ -165,7 +159,7 @@ impl Told {
     /// What is measured now, if that is certain. Parts of `break` have orders of their own.
     fn next(&self) -> Option<Step> {
         let study = &self.header.study;
-        if !self.is_settled() || study.name == NAME {
+        if ends_by_itself(study) || study.name == NAME {
             return None;
         }
         let turns = self.plan.schedule().turns(&self.outcomes);

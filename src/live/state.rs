@@ -40,6 +40,8 @@ pub struct Live {
     pub preliminary: Vec<String>,
     /// What was said last, the oldest first.
     pub words: VecDeque<String>,
+    /// How many steps it takes is not known beforehand.
+    pub ends_by_itself: bool,
     pub is_finished: bool,
     #[serde(skip)]
     preview: Preview,
@@ -93,6 +95,7 @@ impl Live {
         Live {
             title: study.title.clone(),
             preview: Preview::of(study, plan),
+            ends_by_itself: ends_by_itself(study),
             ..Live::default()
         }
     }
@@ -197,4 +200,10 @@ impl Live {
         let more = self.words.len().saturating_sub(WORDS_MAX);
         self.words.drain(..more);
     }
+}
+
+/// Whether rounds are measured until figures are narrow or the time is up: what is measured next
+/// does not follow from the study and what was measured.
+pub fn ends_by_itself(study: &Study) -> bool {
+    study.until.is_some() || study.budget.is_some()
 }

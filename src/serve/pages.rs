@@ -172,10 +172,12 @@ pub fn state(live: &Live, now: Duration, is_written: bool) -> Element {
     let left = minutes_and_seconds(live.left(now));
     let said = match (is_written, all) {
         (false, _) => format!(
-            "{done} of {all} steps; nobody writes to it at present: the run was stopped, or forms \
-             its next servers"
+            "{done} of {all} steps are done; nobody writes to it at present: the run was stopped, \
+             or forms its next servers"
         ),
-        (true, 0) => "it ends by itself: how many steps that takes is not known".to_owned(),
+        (true, _) if live.ends_by_itself => {
+            format!("{done} steps are done; it ends by itself when it knows enough")
+        }
         (true, _) => format!("{done} of {all} steps, about {left} left"),
     };
     let bar = Element::new("progress").with("max", all.max(1).to_string());

@@ -113,6 +113,10 @@ fn one_that_nobody_writes_to_has_no_time_left() {
 
 #[test]
 fn one_that_ends_by_itself_says_so() {
-    let told = state(&Live::default(), Duration::ZERO, true).to_string();
+    let live = Live {
+        ends_by_itself: true,
+        ..Live::default()
+    };
+    let told = state(&live, Duration::ZERO, true).to_string();
     assert!(told.contains("it ends by itself"), "{told}");
 }
