@@ -43,11 +43,18 @@ pub struct Live {
     /// How many steps it takes is not known beforehand.
     pub ends_by_itself: bool,
     pub is_finished: bool,
+    /// What is needed to go on, and not to be shown.
     #[serde(skip)]
+    pub unsent: Unsent,
+}
+
+/// What a state needs to go on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unsent {
     preview: Preview,
-    #[serde(skip)]
+    /// Of the measurement under way, as far as it was told.
     next: Row,
-    #[serde(skip)]
+    /// They are of the cell before.
     are_seconds_old: bool,
 }
 
@@ -94,7 +101,10 @@ impl Live {
     pub fn of(study: &Study, plan: &Plan) -> Live {
         Live {
             title: study.title.clone(),
-            preview: Preview::of(study, plan),
+            unsent: Unsent {
+                preview: Preview::of(study, plan),
+                ..Unsent::default()
+            },
             ends_by_itself: ends_by_itself(study),
             ..Live::default()
         }
@@ -110,8 +120,8 @@ impl Live {
                 self.say("the host disturbed this measurement: it is made again".to_owned());
             }
             Event::Second { second, .. } => self.add(*second),
-            Event::Flagged { flag, .. } => self.next.flags.push(*flag),
-            Event::Lagged { node, lag_ms, .. } => self.next.lags.push(NodeLag {
+            Event::Flagged { flag, .. } => self.unsent.next.flags.push(*flag),
+            Event::Lagged { node, lag_ms, .. } => self.unsent.next.lags.push(NodeLag {
                 node: node.clone(),
                 ms: *lag_ms,
             }),
@@ -140,8 +150,8 @@ impl Live {
     fn begin(&mut self, step: &Step, at: Duration) {
         self.ahead.begin(at);
         self.do_now(&step_line(step), at);
-        self.are_seconds_old = true;
-        self.next = match step {
+        self.unsent.are_seconds_old = true;
+        self.unsent.next = match step {
             Step::Cell {
                 round, label, cell, ..
             } => Row {
@@ -162,7 +172,7 @@ impl Live {
 
     fn add(&mut self, second: Second) {
         // Those of the cell before are shown until there are new ones.
-        if std::mem::take(&mut self.are_seconds_old) {
+        if std::mem::take(&mut self.unsent.are_seconds_old) {
             self.seconds.clear();
         }
         self.seconds.push((second.second, second.commits));
@@ -171,14 +181,14 @@ impl Live {
     }
 
     fn measured(&mut self, outcome: &Outcome) {
-        let told = self.preview.take(outcome);
+        let told = self.unsent.preview.take(outcome);
         self.preliminary.extend(told);
         self.rows.push_front(Row {
             commits_per_s: outcome.commits_per_s,
             latency_us_p50: outcome.latency_us_p50,
             latency_us_p99: outcome.latency_us_p99,
             is_void: outcome.is_void,
-            ..std::mem::take(&mut self.next)
+            ..std::mem::take(&mut self.unsent.next)
         });
         self.rows.truncate(ROWS_MAX);
     }
