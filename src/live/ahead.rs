@@ -118,7 +118,7 @@ mod tests {
         ahead.end(at(1));
         ahead.add(&seconds(&[9, 8]));
         assert_eq!(ahead.steps, seconds(&[9, 8, 2, 3]));
-        assert_eq!((ahead.done_of(), ahead.left(at(1))), ((1, 6), at(22)));
+        assert_eq!((ahead.done_of(), ahead.left(at(1))), ((1, 5), at(22)));
         ahead.end(at(10));
         assert_eq!(ahead.left(at(10)), at(13));
     }

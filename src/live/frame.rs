@@ -22,6 +22,8 @@ const STOPPING: &str = "stopping after this step; Ctrl-C again ends it at once";
 /// Rows of the bars of seconds, and of what was said last.
 const BARS: u16 = 3;
 const SAID: usize = 3;
+/// Columns of the lag of all replicas.
+const LAG_MAX: usize = 34;
 
 /// Draws all that is known at that moment; `is_stopping`: the user has asked to stop.
 pub fn draw(frame: &mut Frame, live: &Live, now: Duration, is_stopping: bool) {
@@ -121,6 +123,8 @@ fn rows(live: &Live) -> Table<'_> {
         let widths = live.rows.iter().map(|row| text(row).chars().count());
         Constraint::Length(widths.max().unwrap_or(0).max(least) as u16)
     };
+    let lag = live.rows.iter().map(|row| lags(&row.lags).chars().count());
+    let lag = lag.max().unwrap_or(0).clamp(3, LAG_MAX) as u16;
     let widths = [
         Constraint::Length(5),
         widest(4, |row| &row.label),
@@ -129,7 +133,7 @@ fn rows(live: &Live) -> Table<'_> {
         Constraint::Length(9),
         Constraint::Length(8),
         Constraint::Length(8),
-        Constraint::Fill(2),
+        Constraint::Length(lag),
         Constraint::Fill(1),
     ];
     let titles = [

@@ -29,8 +29,8 @@ pub struct Live {
     /// What is done now, and since when.
     pub now: String,
     pub since: Duration,
-    /// Seconds of the load of the cell that is measured, or was measured last, from the load's start
-    /// on, and the commits of each; told when the driver gives account.
+    /// Seconds of the load of the cell that is measured, or was measured last, from the load's
+    /// start on, and the commits of each; told when the driver gives account.
     pub seconds: Vec<(u32, u64)>,
     /// What was measured, the newest first; not all of it.
     pub rows: VecDeque<Row>,

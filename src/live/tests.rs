@@ -207,7 +207,7 @@ fn what_is_kept_of_a_long_run_is_bounded() {
 }
 
 #[test]
-fn frame_while_a_lab_is_formed() {
+fn frame_while_servers_start() {
     let of = study();
     let live = after(&of, &a_run(&of)[..1]);
     insta::assert_snapshot!(shown(&live, (100, 12), at(4)));

@@ -18,8 +18,9 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use crate::lab::sandbox::at_abrupt_end;
 use crate::live::{Live, draw};
 
-/// A second screen, without a cursor; and back: whatever was begun is ended first.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
+/// A second screen; an empty one without a cursor; and back: whatever was begun is ended first.
+const ENTER: &[u8] = b"\x1b[?1049h";
+const CLEAR: &[u8] = b"\x1b[0m\x1b[?25l\x1b[2J";
 const LEAVE: &[u8] = b"\x18\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// The terminal's descriptor, a copy of our own; -1 before there is one.
@@ -88,7 +89,10 @@ fn own() -> Option<i32> {
 
 /// Frames on the terminal.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<File>>,
+    /// Where they are written to.
+    copy: File,
+    /// From the first frame on, and in this place.
+    frames: Option<Terminal<CrosstermBackend<File>>>,
     area: Rect,
     /// What these signals did before.
     before: Vec<(Signal, SigAction)>,
@@ -104,12 +108,10 @@ impl Screen {
             keep_settings(own);
             give_back_when_all_ends();
         }
-        let area = size();
-        let viewport = Viewport::Fixed(area);
-        let backend = CrosstermBackend::new(File::from(copy));
         Ok(Screen {
-            terminal: Terminal::with_options(backend, TerminalOptions { viewport })?,
-            area,
+            copy: copy.into(),
+            frames: None,
+            area: Rect::default(),
             before: hear_signals(),
         })
     }
@@ -120,15 +122,22 @@ impl Screen {
             return Ok(());
         }
         let area = size();
-        let is_new = take();
-        if is_new || area != self.area {
+        if take() || area != self.area {
+            // From nothing: where the cursor stands must not be asked, for nobody reads the answer.
+            self.frames = None;
+            write(CLEAR);
             self.area = area;
-            self.terminal.resize(area)?;
-            self.terminal.clear()?;
         }
-        let drawn = self
-            .terminal
-            .draw(|frame| draw(frame, live, now, is_stopping));
+        let frames = match self.frames.take() {
+            Some(frames) => frames,
+            None => {
+                let backend = CrosstermBackend::new(self.copy.try_clone()?);
+                let viewport = Viewport::Fixed(area);
+                Terminal::with_options(backend, TerminalOptions { viewport })?
+            }
+        };
+        let frames = self.frames.insert(frames);
+        let drawn = frames.draw(|frame| draw(frame, live, now, is_stopping));
         drawn.map(drop)
     }
 }

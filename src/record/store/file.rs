@@ -22,8 +22,8 @@ pub const APPLICATION_ID: i64 = 0x6163_6b6c;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// A reader waits this long for a writer's transaction to end, and the other way round.
 pub const BUSY: Duration = Duration::from_secs(10);
-/// A reader that looks whether somebody writes has the lock for a moment: so often a writer asks for
-/// it, so long after one another.
+/// A reader that looks whether somebody writes has the lock for a moment: so often a writer asks
+/// for it, so long after one another.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
