@@ -7,6 +7,7 @@ pub mod lab;
 pub mod load;
 pub mod model;
 pub mod observe;
+pub mod pack;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -18,7 +18,7 @@ const FILE_LINES: usize = 500;
 const COLUMNS: usize = 100;
 
 /// Which room may import which. `error` may be imported everywhere; the rim may import all.
-const IMPORTS: [(&str, &[&str]); 12] = [
+const IMPORTS: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("study", &[]),
     ("plan", &["study"]),
@@ -39,6 +39,7 @@ const IMPORTS: [(&str, &[&str]); 12] = [
     ("analysis", &["study", "plan", "record"]),
     ("model", &["study", "plan", "record", "analysis"]),
     ("report", &["study", "record", "analysis", "model"]),
+    ("pack", &["study", "plan", "record", "analysis", "report"]),
 ];
 const RIM: [&str; 3] = ["main", "cli", "lib"];
 

@@ -28,7 +28,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::lab::sql::Admin;
 use crate::plan::labs;
 use crate::run::Rig;
-use crate::study::{Mode, Study, written};
+use crate::study::{Mode, Study, my_cnf, written};
 
 /// What `up` was asked for.
 #[derive(Args)]
@@ -138,7 +138,7 @@ fn study_of(options: &UpOptions, cache: &Cache, catalogue: &Catalogue) -> Result
     let parsed = written::parse(&text, "acklab up", &capabilities, &|_| Err(String::new()));
     let mut study = parsed.map_err(by_options)?;
     if let Some(path) = &options.my_cnf {
-        study.my_cnf = Some(read_file("--my-cnf", path)?);
+        study.my_cnf = Some(my_cnf::of_servers(&read_file("--my-cnf", path)?));
     }
     Ok(study)
 }

@@ -61,16 +61,16 @@ pub struct RunOptions {
     budget: Option<Duration>,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    pub record: Option<PathBuf>,
     /// Go on with this record, whose run was cut short: the same study, the same options
     #[arg(long, value_name = "RECORD", conflicts_with = "record")]
-    resume: Option<PathBuf>,
+    pub resume: Option<PathBuf>,
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
     beside: Option<PathBuf>,
     /// text, markdown, csv or json
     #[arg(long, default_value = "text")]
-    format: String,
+    pub format: String,
 }
 
 /// The anatomy of another record, and what that is called.
@@ -136,24 +136,43 @@ pub fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
+/// What is to be run: a study and its text, read when it is known what servers can do.
+pub struct Question<'q> {
+    pub read: &'q dyn Fn(&Cache, &Catalogue) -> Result<(Study, String)>,
+    /// Where the files are that the study names.
+    pub folder: PathBuf,
+    /// What its text is called.
+    pub file: String,
+}
+
 /// Runs a study by file or name, whole or in short, as `turn` has it, and prints its report.
 pub fn run(
-    (name, is_quick): (&str, bool),
+    chosen: (&str, bool),
     turn: &dyn Fn(Study) -> Result<Study>,
     options: &RunOptions,
     words: &[String],
 ) -> Result<u8> {
+    let read = |cache: &Cache, catalogue: &Catalogue| {
+        let (study, text) = read_study(chosen, options, cache, catalogue)?;
+        Ok((turn(study)?, text))
+    };
+    let question = Question {
+        read: &read,
+        folder: folder_of(chosen.0),
+        file: file_name(chosen.0),
+    };
+    carry_out(&question, options, words)
+}
+
+/// Runs what is asked, and prints its report.
+pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) -> Result<u8> {
     let format = format(&options.format)?;
     // What is wrong with it is told before the run, not after.
     let beside = options.beside.as_deref().map(Other::open).transpose()?;
     let earlier = options.resume.as_deref().map(open_cut_short).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let chosen = (name, is_quick);
-    let read = || -> Result<(Study, String)> {
-        let (study, text) = read_study(chosen, options, &cache, &catalogue)?;
-        Ok((turn(study)?, text))
-    };
+    let read = || (question.read)(&cache, &catalogue);
     let (mut study, mut text) = read()?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
@@ -188,9 +207,8 @@ pub fn run(
     need_time(&order.study, &order.plan)?;
     let mut schedule = schedule(&order.study, &order.plan);
     announce(&order);
-    let file = file_name(name);
     let given = Given {
-        file: &file,
+        file: &question.file,
         text: &order.study_text,
         study: &order.study,
         my_cnf: options.my_cnf.as_deref(),
@@ -198,7 +216,7 @@ pub fn run(
     let code = match is_of_endpoints {
         true => exit_code(endpoint::run(
             (&order, &mut *schedule),
-            &folder_of(name),
+            &question.folder,
             &cache,
         )),
         false => run_in_sandbox((&order, &mut *schedule), &cache, |error| {

@@ -6,6 +6,8 @@
 //! or one with whole measurements only, and between two measurements nothing beside the file.
 
 mod appear;
+mod copied;
+mod logs;
 mod read;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
 
+pub use self::copied::copy;
+pub use self::logs::server_logs;
 use super::packed::PackedCampaign;
 use super::trials::Campaign;
 use super::{Header, Measurement, histogram};
