@@ -11,9 +11,25 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 16] = [
-    "compare", "run", "limits", "studies", "report", "diff", "predict", "break", "judge",
-    "servers", "check", "up", "exec", "sql", "status", "down",
+const VERBS: [&str; 18] = [
+    "compare",
+    "run",
+    "limits",
+    "studies",
+    "report",
+    "pack",
+    "diff",
+    "predict",
+    "break",
+    "judge",
+    "servers",
+    "check",
+    "up",
+    "exec",
+    "sql",
+    "status",
+    "down",
+    "completions",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {
@@ -62,9 +78,66 @@ fn help_lists_every_verb() {
             "{verb}: {out}"
         );
     }
-    for hidden in ["switch", "drive", "health"] {
+    for hidden in ["switch", "drive", "health", "man"] {
         assert!(!listed.iter().any(|line| line.starts_with(hidden)), "{out}");
     }
+}
+
+#[test]
+fn every_verb_is_completed_and_has_a_man_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, out, err) = run(&["completions", shell]);
+        assert_eq!((code, &err[..]), (Some(0), ""), "{shell}");
+        let missing: Vec<&str> = VERBS
+            .into_iter()
+            .filter(|verb| !out.contains(verb))
+            .collect();
+        assert_eq!(missing, [""; 0], "{shell}");
+        std::fs::write(folder.path().join(shell), out).expect("a file");
+    }
+    let script = "set -e; source ./bash; complete -p acklab";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .output()
+        .expect("bash");
+    let told = text(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("acklab"),
+        "{output:?}"
+    );
+    let output = acklab(folder.path(), &["man", "pages/1"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = |name: &str| {
+        let path = folder.path().join("pages/1").join(name);
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    assert!(
+        page("acklab.1").contains(".TH acklab 1"),
+        "{}",
+        page("acklab.1")
+    );
+    for verb in VERBS {
+        let text = page(&format!("acklab-{verb}.1"));
+        assert!(
+            text.contains(concat!("acklab ", env!("CARGO_PKG_VERSION"))),
+            "{text}"
+        );
+    }
+    assert!(page("acklab-servers-install.1").contains("NAME"));
+    let entries = std::fs::read_dir(folder.path().join("pages/1")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let names: Vec<String> = names.map(|name| name.expect("text")).collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.contains("help") || name.contains("-man")),
+        "{names:?}"
+    );
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let output = acklab(folder.path(), &["man", "file/x"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]
@@ -80,6 +153,11 @@ fn what_is_unknown_is_a_mistake() {
         ),
         (&["report", "x", "--html", "y", "--charts", "z"], "--charts"),
         (&["run"], "STUDY"),
+        (&["run", "compare", "--again", "x"], "--again"),
+        (&["run", "--again", "x", "--rounds", "3"], "--rounds"),
+        (&["run", "--again", "absent.acklab"], "absent.acklab"),
+        (&["pack"], "RECORD"),
+        (&["completions", "tcsh"], "bash"),
         (&["run", "comparee"], "comparee"),
         (&["limits"], "STUDY"),
         (&["limits", "comparee"], "comparee"),

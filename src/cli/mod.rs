@@ -286,13 +286,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
-        Verb::Servers { action: None } => servers::list(),
-        Verb::Servers {
-            action: Some(ServersAction::Install { name }),
-        } => servers::install(&name),
-        Verb::Servers {
-            action: Some(ServersAction::Add { file, name }),
-        } => servers::add(&file, &name),
+        Verb::Servers { action } => of_servers(action),
         Verb::Check => check::check(),
         Verb::SelfTest { parts, quick } => self_test::run(&parts, quick, words),
         Verb::Up(options) => detached::up(&options),
@@ -320,4 +314,13 @@ fn compare(
     let asked = Asked::from(asked);
     let turn = |study: Study| study.asked(&asked);
     measure::run((name, false), &turn, options, words)
+}
+
+/// Lists servers, fetches one or adds one.
+fn of_servers(action: Option<ServersAction>) -> Result<u8> {
+    match action {
+        None => servers::list(),
+        Some(ServersAction::Install { name }) => servers::install(&name),
+        Some(ServersAction::Add { file, name }) => servers::add(&file, &name),
+    }
 }
