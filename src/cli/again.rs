@@ -45,7 +45,8 @@ pub fn run(file: &Path, options: &RunOptions, words: &[String]) -> Result<u8> {
     if breaking::is_broken(&header) {
         return breaking::run_again((study, text), options, words);
     }
-    let read = |_: &Cache, _: &Catalogue| Ok((study.clone(), text.clone()));
+    let read =
+        |_: &Cache, _: &Catalogue| -> Result<(Study, String)> { Ok((study.clone(), text.clone())) };
     let question = Question {
         read: &read,
         folder: PathBuf::new(),

@@ -152,7 +152,7 @@ pub fn run(
     options: &RunOptions,
     words: &[String],
 ) -> Result<u8> {
-    let read = |cache: &Cache, catalogue: &Catalogue| {
+    let read = |cache: &Cache, catalogue: &Catalogue| -> Result<(Study, String)> {
         let (study, text) = read_study(chosen, options, cache, catalogue)?;
         Ok((turn(study)?, text))
     };

@@ -26,7 +26,7 @@ impl Again {
             let (kept, left): (Vec<&str>, Vec<&str>) =
                 text.lines().partition(|line| is_whole(line));
             not_set.extend(left.iter().map(|line| name(line)));
-            study.my_cnf = Some(kept.iter().flat_map(|line| [line, "\n"]).collect());
+            study.my_cnf = Some(kept.iter().flat_map(|line| [*line, "\n"]).collect());
         }
         for spec in &mut study.modes {
             let of_nodes = spec.node_variables.values_mut();
@@ -51,14 +51,20 @@ impl Again {
     }
 }
 
-/// A record may come from anybody. Names of sites become names of files, and lengths are waited for.
+/// A record may come from anybody. Names of sites become names of files, clients stand in one of
+/// them, and lengths are waited for.
 fn checked(study: Study, place: &str) -> Result<Study> {
-    let mut sites = study.sites.iter();
-    let is_of_endpoints = study.is_of_endpoints();
-    let wrong = sites.find(|site| !is_of_endpoints && !written::is_site(site));
-    if let Some(site) = wrong {
-        let allowed = "names of sites must be 1 to 8 lower-case letters or digits";
-        return Err(Mistake::new(place, "sites", site, allowed).into());
+    let wrong =
+        |site: &String, allowed: &str| Err(Mistake::new(place, "sites", site, allowed).into());
+    if let Some(site) = study.sites.iter().find(|site| !written::is_site(site)) {
+        return wrong(
+            site,
+            "names of sites must be 1 to 8 lower-case letters or digits",
+        );
+    }
+    let mut clients = study.sweeps.iter().flat_map(|sweep| &sweep.client_sites);
+    if let Some(site) = clients.find(|site| !study.sites.contains(site)) {
+        return wrong(site, "clients must stand in a site of the study");
     }
     if study.name == breaking::NAME && !study.injections.is_empty() {
         // What `break` makes of its words need not be what a file could say.
@@ -148,6 +154,13 @@ mod tests {
         other.study.sites[1] = "../../x".to_owned();
         let told = refused(&other);
         assert!(told.contains("sites: given ../../x"), "{told}");
+        let mut other = header();
+        other.study.sweeps[0].client_sites = vec!["d".to_owned()];
+        assert!(
+            refused(&other).contains("in a site of the study"),
+            "{}",
+            refused(&other)
+        );
         let mut other = header();
         other.study.rounds = u32::MAX;
         assert!(refused(&other).contains("--rounds"), "{}", refused(&other));

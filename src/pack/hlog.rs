@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use super::write::File;
+use super::file::File;
 use crate::error::{Result, Tried};
 use crate::plan::Cell;
 use crate::record::store::Record;

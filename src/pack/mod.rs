@@ -14,6 +14,7 @@
 //! - `again`: the study of a record, to be run once more
 
 pub mod again;
+mod file;
 mod hlog;
 mod home;
 mod manifest;

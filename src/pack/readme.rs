@@ -1,7 +1,7 @@
 //! What is in a pack, in words.
 
+use super::file::File;
 use super::marks::Mark;
-use super::write::File;
 use super::{RECORD, manifest};
 use crate::record::store::Record;
 use crate::record::{Header, Host};

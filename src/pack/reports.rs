@@ -1,6 +1,6 @@
 //! What a record says, for whoever has no acklab.
 
-use super::write::File;
+use super::file::File;
 use crate::analysis;
 use crate::record::store::Record;
 use crate::report::{Format, html, render, worth};

@@ -179,7 +179,7 @@ fn quoted(line: &str, start: usize) -> Option<Range<usize>> {
     for (at, c) in line[inside..].char_indices() {
         match c {
             c if c == quote && (!is_escaped || !escape.is_empty()) => {
-                let end = inside + at - if is_escaped { 1 } else { 0 };
+                let end = inside + at - usize::from(is_escaped);
                 return Some(inside..end);
             }
             _ => is_escaped = c == '\\' && !is_escaped,

@@ -9,6 +9,7 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use super::file::File;
 use super::marks::Mark;
 use super::scrub::Scrubber;
 use super::{RECORD, hlog, manifest, readme, reports};
@@ -16,22 +17,6 @@ use crate::error::{Mistake, Result, Tried};
 use crate::record::ServerLog;
 use crate::record::store::{Record, copy, server_logs};
 use crate::study::endpoint::Tls;
-
-/// One file of a pack: its name below the pack's folder, and what is in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    pub name: String,
-    pub bytes: Vec<u8>,
-}
-
-impl File {
-    pub fn new(name: &str, bytes: impl Into<Vec<u8>>) -> File {
-        File {
-            name: name.to_owned(),
-            bytes: bytes.into(),
-        }
-    }
-}
 
 /// What became of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
