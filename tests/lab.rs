@@ -8,6 +8,8 @@ mod common;
 
 #[path = "lab/after.rs"]
 mod after;
+#[path = "lab/again.rs"]
+mod again;
 #[path = "lab/applying.rs"]
 mod applying;
 #[path = "lab/breakdowns.rs"]
