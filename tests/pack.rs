@@ -59,6 +59,7 @@ fn packed(folder: &Path, record: &str) -> (Output, BTreeMap<String, Vec<u8>>) {
 
 fn files(pack: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut zip = ZipArchive::new(File::open(pack).unwrap()).unwrap();
+    let count = zip.len();
     let read = |index| {
         let mut entry = zip.by_index(index).unwrap();
         let mut bytes = Vec::new();
@@ -67,7 +68,7 @@ fn files(pack: &Path) -> BTreeMap<String, Vec<u8>> {
         let (_, name) = name.split_once('/').expect("a folder");
         (name.to_owned(), bytes)
     };
-    (0..zip.len()).map(read).collect()
+    (0..count).map(read).collect()
 }
 
 #[test]

@@ -136,9 +136,12 @@ pub fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
+/// A study and its text.
+pub type Written = (Study, String);
+
 /// What is to be run: a study and its text, read when it is known what servers can do.
 pub struct Question<'q> {
-    pub read: &'q dyn Fn(&Cache, &Catalogue) -> Result<(Study, String)>,
+    pub read: &'q dyn Fn(&Cache, &Catalogue) -> Result<Written>,
     /// Where the files are that the study names.
     pub folder: PathBuf,
     /// What its text is called.
@@ -152,7 +155,7 @@ pub fn run(
     options: &RunOptions,
     words: &[String],
 ) -> Result<u8> {
-    let read = |cache: &Cache, catalogue: &Catalogue| -> Result<(Study, String)> {
+    let read = |cache: &Cache, catalogue: &Catalogue| -> Result<Written> {
         let (study, text) = read_study(chosen, options, cache, catalogue)?;
         Ok((turn(study)?, text))
     };
