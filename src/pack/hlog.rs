@@ -16,9 +16,9 @@ use crate::record::{Header, Measurement, histogram};
 /// The folder of them.
 const FOLDER: &str = "histograms";
 /// What is said in each, after the version of the form.
-const UNIT: &str = "Latency in microseconds. Without a tag: whole transactions. Tags: service (from \
-                    the first statement sent), made-again (was disturbed, and left out), \
-                    statement-KIND.";
+const UNIT: &str = "\
+Latency in microseconds. Without a tag: whole transactions. Tags: service (from the first statement
+sent), made-again (was disturbed, and left out), statement-KIND.";
 
 /// Logs of all cells that were measured, and a table of what they are of.
 ///
