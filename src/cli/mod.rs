@@ -238,8 +238,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             let turn = |study: Study| limits::of(&study);
             measure::run((&study, quick), &turn, &options, words)
         }
-        Verb::Studies { name: None } => studies::list(),
-        Verb::Studies { name: Some(name) } => studies::show(&name),
+        Verb::Studies { name } => name.map_or_else(studies::list, |name| studies::show(&name)),
         Verb::Report {
             record,
             charts: Some(folder),

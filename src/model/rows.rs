@@ -135,7 +135,7 @@ impl Row {
             paced.map(|fact| (*fact).clone()).collect::<Vec<Fact>>()
         };
         let firsts = own.iter().rev().filter(|fact| fact.is_single());
-        let rank = |first: &&&Fact| (singles(**first).len(), first.point.pace.is_some());
+        let rank = |first: &&&Fact| (singles(first).len(), first.point.pace.is_some());
         let first: &Fact = firsts.max_by_key(rank)?;
         let several = own
             .iter()

@@ -54,7 +54,7 @@ impl Places<'_> {
     /// A link to a mode's lines.
     pub fn anatomy(&self, one: &Anatomy) -> Option<String> {
         let groups = anatomy::groups(self.summary);
-        let has_it = |members: &Vec<&Anatomy>| members.iter().any(|known| *known == one);
+        let has_it = |members: &Vec<&Anatomy>| members.contains(&one);
         let place = groups.iter().position(has_it)?;
         Some(format!("#{}", anatomy_id(place)))
     }

@@ -27,6 +27,21 @@ fn between<'p>(page: &'p str, from: &str, to: &str) -> &'p str {
     rest.split(to).next().unwrap_or_default()
 }
 
+/// Sliders are for who has a script.
+fn sliders_are_hidden_and_named(page: &str) {
+    if let Some(place) = page.split("id=\"place\"").nth(1) {
+        assert!(place.starts_with(" hidden=\"\""));
+        let inputs = place.split("<input ").skip(1);
+        let named = |input: &str| {
+            let tag = input.split('>').next().unwrap_or_default();
+            let of_label = |id: &str| page.contains(&format!("for=\"{id}\""));
+            tag.contains("aria-label=")
+                || values(&format!(" {tag}"), "id").into_iter().all(of_label)
+        };
+        assert!(inputs.clone().count() > 0 && inputs.into_iter().all(named));
+    }
+}
+
 /// Whole, reachable, and alone in the world.
 fn is_sound(page: &str) {
     assert_eq!(balanced(page), Ok(()));
@@ -67,18 +82,7 @@ fn is_sound(page: &str) {
         !page.contains("<th>"),
         "a heading of a table without its scope"
     );
-    // Sliders are for who has a script.
-    if let Some(place) = page.split("id=\"place\"").nth(1) {
-        assert!(place.starts_with(" hidden=\"\""));
-        let inputs = place.split("<input ").skip(1);
-        let named = |input: &str| {
-            let tag = input.split('>').next().unwrap_or_default();
-            let of_label = |id: &str| page.contains(&format!("for=\"{id}\""));
-            tag.contains("aria-label=")
-                || values(&format!(" {tag}"), "id").into_iter().all(of_label)
-        };
-        assert!(inputs.clone().count() > 0 && inputs.into_iter().all(named));
-    }
+    sliders_are_hidden_and_named(page);
     let pictures: Vec<&str> = page.split("<svg ").skip(1).collect();
     for picture in pictures {
         let tag = picture.split('>').next().unwrap_or_default();
