@@ -38,7 +38,7 @@ pub fn measure<T: Target>(
     };
     let prepared = measuring.prepare();
     if prepared.is_err() {
-        // As below.
+        // Servers fail it when something has died: its own words tell more, as below.
         measuring.target.check_alive(cell)?;
     }
     prepared?;

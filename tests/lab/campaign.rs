@@ -10,9 +10,7 @@ use acklab::record::trials::{Campaign, Trial};
 use crate::disk::{devices, no_device_is_left_but};
 use crate::ground::{Ground, on_ground};
 use crate::power::stopped_late;
-
-/// How often a campaign is run anew when the host was too busy for it.
-const TRIES: u32 = 3;
+use crate::studies::TRIES;
 
 static RECORDS: AtomicU32 = AtomicU32::new(0);
 

@@ -194,9 +194,13 @@ rtt = "0.25ms"
 cpu_speed = [1, { writer = 0.5 }]
 "#;
 
+fn transactions(measurement: &Measurement) -> f64 {
+    (measurement.commits + measurement.unchanged) as f64
+}
+
 /// Transactions in a second.
 fn rate(measurement: &Measurement) -> f64 {
-    (measurement.commits + measurement.unchanged) as f64 / measurement.window_s
+    transactions(measurement) / measurement.window_s
 }
 
 /// Transactions for each second of CPU that the writer used: the same at any speed of its CPU.
@@ -204,7 +208,7 @@ fn rate(measurement: &Measurement) -> f64 {
 fn most_per_cpu_s<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     let per_cpu_s = measurements.map(|one| {
         let writer_s = one.cpu.writer_us.expect("an account") / 1e6;
-        rate(one) * one.window_s / writer_s
+        transactions(one) / writer_s
     });
     per_cpu_s.fold(0.0, f64::max)
 }

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::ground::{Ground, on_ground};
 use crate::report::{Report, check_cell, check_no_errors, flags, number};
 
-/// How often a study is run anew when the host was too busy for punctual links.
-const TRIES: usize = 3;
+/// How often a study is run at most where the host was too busy for it.
+pub const TRIES: usize = 3;
 
 /// Runs a study whose record is `r.acklab` and reads its report. A host that was too busy is no fault
 /// of the program's, so the study is run again.

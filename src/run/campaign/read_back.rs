@@ -118,14 +118,15 @@ fn clients_have_gone(node: &mut Node, limit: Duration) -> Result<bool> {
     loop {
         let sessions = node.rows("SHOW PROCESSLIST")?;
         let clients = sessions.iter().filter(|it| said(it, "User") == USER);
-        if clients.clone().next().is_none() {
+        let clients: Vec<&sql::Row> = clients.collect();
+        if clients.is_empty() {
             return Ok(true);
         }
         if begun.elapsed() > limit {
             return Ok(false);
         }
-        let resting = clients.clone().filter(|it| said(it, "Command") == "Sleep");
-        for session in resting {
+        let rests = |it: &&sql::Row| said(it, "Command") == "Sleep";
+        for session in clients.into_iter().filter(rests) {
             // It may have ended by itself meanwhile.
             node.refusal_of(&format!("KILL {}", said(session, "Id")))?;
         }
