@@ -11,9 +11,27 @@ use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::setsid;
 
-const VERBS: [&str; 15] = [
-    "compare", "run", "limits", "studies", "report", "diff", "break", "judge", "servers", "check",
-    "up", "exec", "sql", "status", "down",
+const VERBS: [&str; 20] = [
+    "compare",
+    "run",
+    "limits",
+    "studies",
+    "report",
+    "pack",
+    "diff",
+    "serve",
+    "predict",
+    "break",
+    "judge",
+    "servers",
+    "check",
+    "self-test",
+    "up",
+    "exec",
+    "sql",
+    "status",
+    "down",
+    "completions",
 ];
 
 fn command(cache: &Path, arguments: &[&str]) -> Command {
@@ -62,9 +80,66 @@ fn help_lists_every_verb() {
             "{verb}: {out}"
         );
     }
-    for hidden in ["switch", "drive", "health"] {
+    for hidden in ["switch", "drive", "health", "man"] {
         assert!(!listed.iter().any(|line| line.starts_with(hidden)), "{out}");
     }
+}
+
+#[test]
+fn every_verb_is_completed_and_has_a_man_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, out, err) = run(&["completions", shell]);
+        assert_eq!((code, &err[..]), (Some(0), ""), "{shell}");
+        let missing: Vec<&str> = VERBS
+            .into_iter()
+            .filter(|verb| !out.contains(verb))
+            .collect();
+        assert_eq!(missing, [""; 0], "{shell}");
+        std::fs::write(folder.path().join(shell), out).expect("a file");
+    }
+    let script = "set -e; source ./bash; complete -p acklab";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .output()
+        .expect("bash");
+    let told = text(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("acklab"),
+        "{output:?}"
+    );
+    let output = acklab(folder.path(), &["man", "pages/1"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let page = |name: &str| {
+        let path = folder.path().join("pages/1").join(name);
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    assert!(
+        page("acklab.1").contains(".TH acklab 1"),
+        "{}",
+        page("acklab.1")
+    );
+    for verb in VERBS {
+        let text = page(&format!("acklab-{verb}.1"));
+        assert!(
+            text.contains(concat!("acklab ", env!("CARGO_PKG_VERSION"))),
+            "{text}"
+        );
+    }
+    assert!(page("acklab-servers-install.1").contains("NAME"));
+    let entries = std::fs::read_dir(folder.path().join("pages/1")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let names: Vec<String> = names.map(|name| name.expect("text")).collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.contains("help") || name.contains("-man")),
+        "{names:?}"
+    );
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let output = acklab(folder.path(), &["man", "file/x"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]
@@ -78,7 +153,13 @@ fn what_is_unknown_is_a_mistake() {
             &["report", "x", "--charts", "y", "--format", "csv"],
             "--charts",
         ),
+        (&["report", "x", "--html", "y", "--charts", "z"], "--charts"),
         (&["run"], "STUDY"),
+        (&["run", "compare", "--again", "x"], "--again"),
+        (&["run", "--again", "x", "--rounds", "3"], "--rounds"),
+        (&["run", "--again", "absent.acklab"], "absent.acklab"),
+        (&["pack"], "RECORD"),
+        (&["completions", "tcsh"], "bash"),
         (&["run", "comparee"], "comparee"),
         (&["limits"], "STUDY"),
         (&["limits", "comparee"], "comparee"),
@@ -187,13 +268,15 @@ fn a_report_has_another_anatomy_beside() {
 }
 
 /// A kept record, unpacked into a folder.
-fn unpack(folder: &Path, name: &str) {
+fn unpack(name: &str, folder: &Path) -> String {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(format!("{name}.acklab.zip"));
     let mut packed = zip::ZipArchive::new(File::open(packed).unwrap()).unwrap();
-    let mut record = File::create(folder.join(format!("{name}.acklab"))).unwrap();
+    let file = format!("{name}.acklab");
+    let mut record = File::create(folder.join(&file)).unwrap();
     std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
+    file
 }
 
 /// Holds the second record of a folder against the first.
@@ -210,7 +293,7 @@ fn diff(folder: &Path, records: [&str; 2], options: &[&str]) -> (Option<i32>, St
 fn a_record_held_against_itself_is_neither_better_nor_worse() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["compare", "anatomy-short", "power-cut"] {
-        unpack(folder.path(), name);
+        unpack(name, folder.path());
         let record = format!("{name}.acklab");
         let both = [&record[..], &record[..]];
         let (code, out, err) = diff(folder.path(), both, &[]);
@@ -238,7 +321,7 @@ fn a_record_held_against_itself_is_neither_better_nor_worse() {
 #[test]
 fn a_limit_decides_how_diff_ends() {
     let folder = tempfile::tempdir().unwrap();
-    unpack(folder.path(), "compare");
+    unpack("compare", folder.path());
     let (a, b) = ("compare.acklab", "slower.acklab");
     std::fs::copy(folder.path().join(a), folder.path().join(b)).unwrap();
     let slower = rusqlite::Connection::open(folder.path().join(b)).unwrap();
@@ -271,7 +354,7 @@ fn a_limit_decides_how_diff_ends() {
 fn what_is_not_comparable_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["compare", "gmo-innodb-cluster-2022", "anatomy-short"] {
-        unpack(folder.path(), name);
+        unpack(name, folder.path());
     }
     let whole = std::fs::read(folder.path().join("compare.acklab")).unwrap();
     let half = &whole[..whole.len() / 2];
@@ -290,6 +373,52 @@ fn what_is_not_comparable_is_refused_in_one_line() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{other}: {err}");
         assert!(err.contains(why) && err.lines().count() == 1, "{err}");
     }
+}
+
+#[test]
+fn a_record_is_written_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = unpack("compare", folder.path());
+    let write = |words: &[&str]| {
+        let words = [&["report", &record][..], words].concat();
+        let output = acklab(folder.path(), &words);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), out, err)
+    };
+    let read = || std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    let written = write(&["--html", "out.html"]);
+    assert_eq!(written, (Some(0), "out.html\n".to_owned(), String::new()));
+    let page = read();
+    assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..100]);
+    assert!(page.contains("mysql semisync") && page.len() < 3_000_000);
+    // One that is there is replaced.
+    let (code, _, err) = write(&["--html", "out.html", "--baseline", "mysql async"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(read().contains("takes more than mysql async"));
+    std::fs::create_dir(folder.path().join("there")).unwrap();
+    for (words, why) in [
+        (&["--html", "there"][..], "is a folder"),
+        (&["--html", "absent/out.html"], "in a folder that is there"),
+        (
+            &["--html", "out.html", "--baseline", "mysql asink"],
+            "mysql asink",
+        ),
+    ] {
+        let (code, out, err) = write(words);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{words:?}: {err}");
+        assert!(err.contains(why), "{words:?}: {err}");
+    }
+    let connection = rusqlite::Connection::open(folder.path().join(&record)).unwrap();
+    connection.execute("DELETE FROM measurement", []).unwrap();
+    drop(connection);
+    let (code, _, err) = write(&["--html", "none.html"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("no finished measurement"), "{err}");
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["compare.acklab", "out.html", "there"]);
 }
 
 #[test]

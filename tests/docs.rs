@@ -8,7 +8,9 @@ use acklab::record::Flag;
 use acklab::study::{Capabilities, Capability, Flavour, written};
 
 /// Folders that a path in a document may begin with.
-const FOLDERS: [&str; 5] = ["src/", "tests/", "docs/", "studies/", "benches/"];
+const FOLDERS: [&str; 6] = [
+    "src/", "tests/", "docs/", "studies/", "benches/", "contrib/",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -405,5 +407,42 @@ fn the_readme_counts_verdicts_as_the_pages_do() {
         format!("{fails} are contradicted, {open} undecided and {lacks} untestable"),
     ] {
         assert!(sentence.contains(&told), "{told}");
+    }
+}
+
+/// Words behind a sign in a text, sorted.
+fn behind(text: &str, sign: &str) -> Vec<String> {
+    let found = text.split(sign).skip(1);
+    let words = found.filter_map(|rest| rest.split_whitespace().next());
+    let mut words: Vec<String> = words.map(str::to_lowercase).collect();
+    words.sort();
+    words
+}
+
+#[test]
+fn the_container_s_privileges_are_those_that_are_explained_and_tried() {
+    let document = text_of("docs/container.md");
+    let given = behind(&document, "--cap-add ");
+    assert_eq!(given.len(), 11, "{given:?}");
+    let rows = document.lines().filter(|line| line.starts_with("| `"));
+    let first: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();
+    let is_explained = |name: &String| {
+        let name = format!("`{}`", name.to_uppercase());
+        first.iter().any(|cell| cell.contains(&name))
+    };
+    assert!(given.iter().all(is_explained), "{first:?}");
+    let script = text_of("contrib/container/least");
+    let lists = script
+        .lines()
+        .filter(|line| line.starts_with("capabilities="));
+    let words = lists.flat_map(|line| line.split(['"', ' ']).skip(1));
+    let is_name = |word: &&str| !word.is_empty() && !word.starts_with('$');
+    let mut tried: Vec<&str> = words.filter(is_name).collect();
+    tried.sort_unstable();
+    assert_eq!(tried, given);
+    for device in behind(&document, "--device ") {
+        let device = device.trim_start_matches("/dev/");
+        let is_there = |line: &str| line.starts_with("devices=") && line.contains(device);
+        assert!(script.lines().any(is_there), "{device}");
     }
 }

@@ -1,5 +1,5 @@
 //! Everything that needs real servers, namespaces and links: one serial binary under a
-//! machine-wide lock. It wants root and TUN; to leave it out: `cargo test -- --skip lab_`.
+//! machine-wide lock. It wants root and TUN; to leave it out, `cargo test --release -- --skip lab_`.
 //!
 //! The program is used as a user uses it. Servers come from the user's own cache (fetched into it
 //! if they are missing); run folders, records and everything else are the tests' own.
@@ -8,6 +8,8 @@ mod common;
 
 #[path = "lab/after.rs"]
 mod after;
+#[path = "lab/again.rs"]
+mod again;
 #[path = "lab/applying.rs"]
 mod applying;
 #[path = "lab/breakdowns.rs"]

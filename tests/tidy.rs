@@ -18,7 +18,7 @@ const FILE_LINES: usize = 500;
 const COLUMNS: usize = 100;
 
 /// Which room may import which. `error` may be imported everywhere; the rim may import all.
-const IMPORTS: [(&str, &[&str]); 11] = [
+const IMPORTS: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("study", &[]),
     ("plan", &["study"]),
@@ -37,7 +37,11 @@ const IMPORTS: [(&str, &[&str]); 11] = [
         ],
     ),
     ("analysis", &["study", "plan", "record"]),
-    ("report", &["study", "record", "analysis"]),
+    ("model", &["study", "plan", "record", "analysis"]),
+    ("report", &["study", "record", "analysis", "model"]),
+    ("live", &["study", "plan", "record", "report", "run"]),
+    ("serve", &["record", "analysis", "report", "live"]),
+    ("pack", &["study", "plan", "record", "analysis", "report"]),
 ];
 const RIM: [&str; 3] = ["main", "cli", "lib"];
 
@@ -100,6 +104,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) {
 /// All that is wrong with one file.
 fn complaints(path: &str, text: &str) -> Vec<String> {
     let mut found = banned_texts(path, text);
+    found.extend(source_tree(path, text));
     if path.ends_with(".rs") {
         let source = Source::read(path, text);
         found.extend(source.long_lines());
@@ -121,6 +126,17 @@ fn banned_texts(path: &str, text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// The program carries its studies, its catalogue and its page: it is installed without its source,
+/// so that nothing in it may know where that was.
+fn source_tree(path: &str, text: &str) -> Vec<String> {
+    const ITS_PLACE: &str = "CARGO_MANIFEST_DIR";
+    let lines = (1..).zip(text.lines());
+    let known = lines.filter(|(_, line)| path.starts_with("src/") && line.contains(ITS_PLACE));
+    known
+        .map(|(number, _)| format!("{path}:{number}: the program must not know {ITS_PLACE}"))
+        .collect()
 }
 
 fn long_lines(path: &str, text: &str, is_exempt: impl Fn(usize) -> bool) -> Vec<String> {
@@ -461,4 +477,19 @@ fn banned_words_are_seen() {
         fires("src/plan.rs", &format!("// {banned}"), why);
     }
     passes("docs/x.md", "see the machine's own mirror");
+}
+
+#[test]
+fn a_program_that_needs_its_source_is_seen() {
+    let text = "const ROOT: &str = env!(\"CARGO_MANIFEST_DIR\");\n";
+    fires(
+        "src/study/mode.rs",
+        text,
+        "src/study/mode.rs:1: the program must not know",
+    );
+    passes("tests/x.rs", text);
+    passes(
+        "src/study/mode.rs",
+        "const FILE: &str = include_str!(\"x.toml\");\n",
+    );
 }

@@ -18,7 +18,15 @@ const MOST: f64 = 0.8;
 
 /// `None` where the study has no such row.
 pub fn of(study: &Study, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<Against> {
-    let baseline = study.baseline.clone()?;
+    Some(Against {
+        baseline: study.baseline.clone()?,
+        modes: modes(study, cells, anatomy),
+    })
+}
+
+/// Each mode against the row that it is held against, whichever that is: the user's, or else its
+/// own server's.
+pub fn modes(study: &Study, cells: &[CellSummary], anatomy: &[Anatomy]) -> Vec<ModeAgainst> {
     let labels = study.modes.iter().map(|spec| &spec.label);
     let modes = labels.filter_map(|label| {
         let plain = cells.iter().filter(|cell| cell.moved.is_none());
@@ -26,10 +34,7 @@ pub fn of(study: &Study, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<A
         let held: Vec<&CellSummary> = own.filter(|cell| cell.added_us.is_some()).collect();
         mode(study, cells, anatomy, &held)
     });
-    Some(Against {
-        baseline,
-        modes: modes.collect(),
-    })
+    modes.collect()
 }
 
 fn mode(

@@ -4,6 +4,7 @@
 //! time are fitted in each round on its own, so that the figures of all rounds give an interval.
 //! See docs/method/anatomy-of-a-commit.md.
 
+mod apart;
 mod counted;
 mod delays;
 mod flushes;
@@ -19,8 +20,10 @@ use crate::plan::{Axis, Point};
 use crate::record::Header;
 use crate::record::store::Record;
 use crate::study::Mode;
+pub use apart::Apart;
 use group::{Group, is_alike, is_plain};
 use lines::Lines;
+pub use peers::{NONE as FEWEST_TRIPS, possible as possible_waits};
 
 /// The anatomy of every mode, workload and client site that has cells at one connection.
 pub fn summarise(record: &Record) -> Vec<Anatomy> {

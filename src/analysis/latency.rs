@@ -104,34 +104,79 @@ pub fn latency(measurements: &[&Measurement]) -> Percentiles {
 /// as likely (Woodruff, 1952, "Confidence intervals for medians and other position measures"). Too
 /// few samples have no upper end, and so no interval.
 pub fn p99(measurements: &[&Measurement], risk: Risk) -> Option<Estimate> {
+    p99_of(&pools_by_round(measurements), risk)
+}
+
+fn pools_by_round(measurements: &[&Measurement]) -> Vec<Histogram<u64>> {
     let numbers: BTreeSet<u32> = measurements.iter().map(|m| m.round).collect();
     let of_round = |number: &u32| {
         let own = measurements.iter().filter(|m| m.round == *number);
         Pool::of(&own.copied().collect::<Vec<_>>()).all_us
     };
-    p99_of(&numbers.iter().map(of_round).collect::<Vec<_>>(), risk)
+    numbers.iter().map(of_round).collect()
 }
 
 fn p99_of(rounds: &[Histogram<u64>], risk: Risk) -> Option<Estimate> {
-    const SHARE: f64 = 0.99;
+    over_rounds(&together(rounds), rounds, 0.99, risk)
+}
+
+fn together(rounds: &[Histogram<u64>]) -> Histogram<u64> {
     let mut all = histogram::empty();
     for round in rounds {
-        all.add(round).ok()?;
+        all.add(round).expect("a growing histogram takes any value");
     }
-    if (all.len() as f64) * (1.0 - SHARE) < BEYOND - 1e-6 {
+    all
+}
+
+/// A percentile of all rounds, which `all` holds together. `None` with too few samples beyond it.
+fn over_rounds(
+    all: &Histogram<u64>,
+    rounds: &[Histogram<u64>],
+    share: f64,
+    risk: Risk,
+) -> Option<Estimate> {
+    if (all.len() as f64) * (1.0 - share) < BEYOND - 1e-6 {
         return None;
     }
     let at = |share: f64| all.median_equivalent(all.value_at_quantile(share)) as f64;
-    let bound = all.lowest_equivalent(all.value_at_quantile(SHARE));
+    let bound = all.lowest_equivalent(all.value_at_quantile(share));
     let below = |round: &Histogram<u64>| round.quantile_below(bound.saturating_sub(1));
     let shares: Vec<f64> = rounds.iter().map(below).collect();
     let half = student(&shares, risk).map(|(low, high)| (high - low) / 2.0);
-    let ends = half.filter(|half| SHARE + half < 1.0);
+    let ends = half.filter(|half| share - half > 0.0 && share + half < 1.0);
     Some(Estimate {
-        median: at(SHARE),
-        low: ends.map(|half| at(SHARE - half)),
-        high: ends.map(|half| at(SHARE + half)),
+        median: at(share),
+        low: ends.map(|half| at(share - half)),
+        high: ends.map(|half| at(share + half)),
     })
+}
+
+/// Shares of transactions at which a curve of percentiles has its points.
+pub const CURVE: [f64; 9] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.999_5, 0.999_9];
+
+/// A point of such a curve: what so large a share of transactions did not exceed, in µs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OnCurve {
+    pub share: f64,
+    pub us: Estimate,
+    /// Transactions that had not ended might raise it.
+    pub is_at_least: bool,
+}
+
+/// The curve of all rounds together, each point with its interval as [`p99`]; without those beyond
+/// which there are too few samples.
+pub fn curve(measurements: &[&Measurement], risk: Risk) -> Vec<OnCurve> {
+    let rounds = pools_by_round(measurements);
+    let all = together(&rounds);
+    let pool = Pool::of(measurements);
+    let point = |share: f64| {
+        Some(OnCurve {
+            share,
+            us: over_rounds(&all, &rounds, share, risk)?,
+            is_at_least: pool.may_be_more(share),
+        })
+    };
+    CURVE.into_iter().filter_map(point).collect()
 }
 
 /// A round's median latency, for ratios.
@@ -264,6 +309,38 @@ mod tests {
         assert_eq!((found.low, found.high), (None, None));
         assert_eq!(p99_of(&rounds[..1], Risk::ONE_LOOK).unwrap().low, None);
         assert_eq!(p99_of(&[of(&[5_000; 900])], Risk::ONE_LOOK), None);
+    }
+
+    #[test]
+    fn a_curve_has_the_points_that_samples_allow_and_rises() {
+        let values: Vec<u64> = (1..=2_000).collect();
+        let one = measured(&values, &[]);
+        let two = Measurement {
+            round: 1,
+            ..measured(&values, &[])
+        };
+        let found = curve(&[&one, &two], Risk::ONE_LOOK);
+        let shares: Vec<f64> = found.iter().map(|point| point.share).collect();
+        // Of 4,000 ten lie beyond 99.75 %.
+        assert_eq!(shares, CURVE[..6]);
+        assert!(
+            found
+                .windows(2)
+                .all(|pair| pair[0].us.median < pair[1].us.median)
+        );
+        assert!((found[0].us.median - 1_000.0).abs() < 2.0, "{found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|point| point.us.low.is_some() && !point.is_at_least)
+        );
+        let p99 = p99(&[&one, &two], Risk::ONE_LOOK);
+        assert_eq!(Some(found[4].us), p99);
+        let hanging = measured(&[1_000; 970], &[9_970_000; 30]);
+        let found = curve(&[&hanging], Risk::ONE_LOOK);
+        let known: Vec<bool> = found.iter().map(|point| point.is_at_least).collect();
+        assert_eq!(known, [false, false, false, false, true]);
+        assert_eq!(curve(&[], Risk::ONE_LOOK), []);
     }
 
     /// Exponential latencies of a mean that strays by a tenth from round to round.

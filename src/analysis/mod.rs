@@ -14,13 +14,14 @@ pub mod diff;
 mod disks;
 pub mod effects;
 mod endpoints;
-mod fit;
+pub mod fit;
 pub mod flags;
+pub mod held_back;
 pub mod interval;
 mod knee;
 pub mod ladder;
 mod lags;
-mod latency;
+pub mod latency;
 mod limits;
 mod queueing;
 mod rates;
@@ -33,6 +34,7 @@ pub mod timeline;
 mod void;
 pub mod worth;
 
+pub use against::modes as modes_against;
 pub use summary::Summary;
 pub use terms::mode_settings;
 

@@ -8,14 +8,17 @@
 //! - `campaign`: trials of one fault together; `control`: whether a control came to what it must
 //! - `record`: all campaigns of a record, as `modes` has them: with what was foretold (`expected`),
 //!   how fresh reads are and what they cost (`fresh_reads`), what commits cost (`price`)
+//! - `disaster`: which machines a fault takes; `lost`: each commit that was lost, and its history
 
 pub mod campaign;
 mod control;
+mod disaster;
 mod expected;
 mod forks;
 mod fresh_reads;
 mod judge;
 mod judged;
+mod lost;
 mod modes;
 mod naive;
 mod price;
@@ -30,9 +33,11 @@ mod tally;
 mod verdict;
 
 pub use control::Came;
+pub use disaster::Disaster;
 pub use expected::Foretold;
 pub use judge::judge;
 pub use judged::{Counts, Judged};
+pub use lost::{LostCommit, LostInTrial, losses};
 pub use modes::{Course, CourseStep, FreshReads, ModeWorth, Price};
 pub use naive::agrees;
 pub use promise::promise;

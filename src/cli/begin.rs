@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::analysis::sequential::{self, Sequential};
 use crate::error::{Mistake, Result};
+use crate::live::ends_by_itself;
 use crate::plan::{Cell, Plan, Schedule, estimate, forming};
 use crate::record::store::{Record, Store};
 use crate::run::Order;
@@ -50,10 +51,6 @@ pub fn schedule<'p>(study: &'p Study, plan: &'p Plan) -> Box<dyn Schedule + 'p> 
         true => Box::new(Sequential::of(study, plan)),
         false => Box::new(plan.schedule()),
     }
-}
-
-fn ends_by_itself(study: &Study) -> bool {
-    study.until.is_some() || study.budget.is_some()
 }
 
 /// A budget must hold one round.

@@ -10,9 +10,10 @@ use clap::builder::PossibleValuesParser;
 
 use super::begin::{check_same, open_cut_short, record_path};
 use super::judge;
-use super::measure::{capabilities, fetch_missing, run_in_sandbox, span};
+use super::measure::{RunOptions, capabilities, fetch_missing, run_in_sandbox, span};
 use super::needs::{need_disks, need_root, need_tun};
 use super::unknown_variable::Given;
+use super::view::Look;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Plan, StudyPart, forming, injected, parts, plan, steps};
@@ -98,6 +99,9 @@ pub struct BreakOptions {
     /// Where each trial is kept as it ends [default: a new file in this folder]
     #[arg(long, value_name = "PATH")]
     record: Option<PathBuf>,
+    /// Say in lines how far it is, also on a terminal
+    #[arg(long)]
+    plain: bool,
     /// How the result is written
     #[arg(long, default_value = "text", value_parser = PossibleValuesParser::new(FORMATS))]
     format: String,
@@ -187,18 +191,47 @@ pub fn run(options: &BreakOptions, words: &[String]) -> Result<u8> {
         _ => record_path(options.record.as_deref(), &study.name)?,
     };
     let resumed = earlier.map(|record| (record.measurements.len(), trials(&record)));
-    let parts = parts(&study);
-    let mut work = Work {
+    let work = Work {
         whole: (study, text, plan),
         record,
         words,
         cache: &cache,
         resumed,
     };
+    carry_out(work, &options.format, Look::of(options.plain))
+}
+
+/// Runs the study of a record of this verb's, and its text, once more.
+///
+/// # Errors
+/// Mistakes: what the machine lacks, a format or a place that is wrong; else what ended it early.
+pub fn run_again(
+    (study, text): (Study, String),
+    options: &RunOptions,
+    words: &[String],
+) -> Result<u8> {
+    judge::format(&options.format)?;
+    for part in parts(&study) {
+        need_disks(&part.study)?;
+    }
+    let (plan, cache) = (plan(&study), Cache::of_user()?);
+    let work = Work {
+        record: record_path(options.record.as_deref(), &study.name)?,
+        whole: (study, text, plan),
+        words,
+        cache: &cache,
+        resumed: None,
+    };
+    carry_out(work, &options.format, Look::of(options.plain))
+}
+
+/// Does what is left of the work, and prints what was found; the exit code.
+fn carry_out(mut work: Work, format: &str, look: Look) -> Result<u8> {
+    let parts = parts(&work.whole.0);
     let ahead = work.ahead(&parts)?;
     work.announce(&ahead);
-    let code = work.run(&parts, &ahead)?;
-    finish(&work.record, &options.format, code)
+    let code = work.run(&parts, &ahead, look)?;
+    finish(&work.record, format, code)
 }
 
 /// A record of this verb's, whose run did not go through to its end.
@@ -208,9 +241,14 @@ fn open_broken(path: &Path) -> Result<Record> {
     Ok(record)
 }
 
+/// Whether a record was begun by this verb.
+pub fn is_broken(header: &Header) -> bool {
+    header.study.name == NAME && !header.study.injections.is_empty()
+}
+
 /// Others are gone on with by the verb that began them: their labs stand at the same time.
 fn check_is_broken(path: &Path, header: &Header) -> Result<()> {
-    if header.study.name == NAME && !header.study.injections.is_empty() {
+    if is_broken(header) {
         return Ok(());
     }
     let given = path.display().to_string();
@@ -319,7 +357,7 @@ impl Work<'_> {
 
     /// Runs all parts that are not done; the exit code. A lab that breaks down leaves its part
     /// open, and the others go on.
-    fn run(&mut self, parts: &[StudyPart], ahead: &[Duration]) -> Result<u8> {
+    fn run(&mut self, parts: &[StudyPart], ahead: &[Duration], look: Look) -> Result<u8> {
         let mut worst = 0;
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len() && worst == 0;
@@ -342,7 +380,9 @@ impl Work<'_> {
                 my_cnf: None,
             };
             let explain = |error| given.mistake_in(error);
-            let code = run_in_sandbox((&order, schedule), self.cache, explain)?;
+            let later = left.iter().skip(1).sum();
+            let look = Look { later, ..look };
+            let code = run_in_sandbox((&order, schedule), self.cache, look, explain)?;
             match code {
                 0 => self.resumed = None,
                 BREAKDOWN => worst = BREAKDOWN,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::{capabilities, fetch_missing};
 use super::needs::{need_disks, need_root, need_tun, read_file};
-use super::progress::Progress;
+use super::progress::Lines;
 use super::unknown_variable::Given;
 use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::lab::run_folder;
@@ -28,7 +28,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::lab::sql::Admin;
 use crate::plan::labs;
 use crate::run::Rig;
-use crate::study::{Mode, Study, written};
+use crate::study::{Mode, Study, my_cnf, written};
 
 /// What `up` was asked for.
 #[derive(Args)]
@@ -138,7 +138,7 @@ fn study_of(options: &UpOptions, cache: &Cache, catalogue: &Catalogue) -> Result
     let parsed = written::parse(&text, "acklab up", &capabilities, &|_| Err(String::new()));
     let mut study = parsed.map_err(by_options)?;
     if let Some(path) = &options.my_cnf {
-        study.my_cnf = Some(read_file("--my-cnf", path)?);
+        study.my_cnf = Some(my_cnf::of_servers(&read_file("--my-cnf", path)?));
     }
     Ok(study)
 }
@@ -168,7 +168,7 @@ fn by_options(error: Error) -> Error {
 /// Builds the lab inside the sandbox and tells where everything is.
 fn stand(study: &Study, options: &UpOptions, inside: &Inside, start: Instant) -> Result<Rig> {
     let cache = Cache::at(&Path::new(INSIDE).join("cache"))?;
-    let events = Progress::new();
+    let events = Lines::new();
     let mut rig = Rig::build(study, &Catalogue::builtin(), &cache, &inside.run, &events)?;
     let distances = &study.sweeps[0].distances[0];
     rig.enter(0, &study.modes[0], distances)?;

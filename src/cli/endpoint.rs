@@ -2,8 +2,10 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::time::Instant;
 
-use super::progress::Progress;
+use super::progress::Lines;
+use super::view::{self, Look, Prepared};
 use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::{Access, Secret};
 use crate::lab::sandbox::hear_requests_to_stop;
@@ -21,11 +23,20 @@ pub fn run(
     (order, schedule): (&Order, &mut dyn Schedule),
     folder: &Path,
     cache: &Cache,
+    look: Look,
 ) -> Result<()> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
-    let progress = Progress::of(order);
-    endpoint::run((order, schedule), &accesses, &cache.path, &progress)
+    if !look.is_live {
+        return endpoint::run((order, schedule), &accesses, &cache.path, &Lines::of(order));
+    }
+    let start = Instant::now();
+    let (mouth, ear) = view::pipes()?;
+    // In this order: what is said must be heard before it is printed.
+    let _watching = Prepared::of(ear)?.begin(start);
+    let _standing_in = mouth.stand_in()?;
+    let events = mouth.listener(look.begin(order), start);
+    endpoint::run((order, schedule), &accesses, &cache.path, &events)
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

@@ -29,16 +29,22 @@ pub fn run(path: &Path, format: &str) -> Result<u8> {
 
 /// Prints what the trials of a record came to; the exit code.
 pub fn print(record: &Record, format: &str) -> Result<u8> {
-    let allowed = || format!("one of {}", FORMATS.join(", "));
-    let is_known = FORMATS.contains(&format);
-    let named = Format::named(format).filter(|_| is_known);
-    let wrong = || Mistake::new("command line", "--format", format, &allowed());
-    let named = named.ok_or_else(wrong)?;
+    let named = self::format(format)?;
     let summary = analysis::summarise(record);
     let text = worth::render(&summary, named);
     // A reader that stops reading early (`| head`) is no fault.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(code(&summary))
+}
+
+/// One of the formats that trials can be told in.
+pub fn format(name: &str) -> Result<Format> {
+    let is_known = FORMATS.contains(&name);
+    let named = Format::named(name).filter(|_| is_known);
+    named.ok_or_else(|| {
+        let allowed = format!("one of {}", FORMATS.join(", "));
+        Mistake::new("command line", "--format", name, &allowed).into()
+    })
 }
 
 fn code(summary: &Summary) -> u8 {

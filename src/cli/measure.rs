@@ -1,29 +1,31 @@
 //! `compare`, `run`, `limits`, `report`: from a study's text to a printed report.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
 use super::endpoint;
+pub use super::fetch::fetch_missing;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
-use super::progress::Progress;
+use super::progress::Lines;
 use super::unknown_variable::Given;
+use super::view::{self, Look, Prepared};
 use crate::analysis;
 use crate::analysis::beside::put_beside;
 use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
-use crate::plan::{Schedule, labs, plan};
+use crate::plan::{Schedule, plan};
 use crate::record::store::Record;
 use crate::report::{Format, render, worth};
-use crate::run::{self, Order, fronts};
+use crate::run::{self, Events, Order};
 use crate::self_test;
 use crate::study::cpus::Cpus;
 use crate::study::{
-    Asked, Capabilities, Capability, Overrides, Proxy, Study, builtin, limits, units, written,
+    Asked, Capabilities, Capability, Overrides, Study, builtin, limits, units, written,
 };
 
 /// Exit code of a run that the user stopped.
@@ -61,16 +63,19 @@ pub struct RunOptions {
     budget: Option<Duration>,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
+    pub record: Option<PathBuf>,
     /// Go on with this record, whose run was cut short: the same study, the same options
     #[arg(long, value_name = "RECORD", conflicts_with = "record")]
-    resume: Option<PathBuf>,
+    pub resume: Option<PathBuf>,
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
-    beside: Option<PathBuf>,
+    pub beside: Option<PathBuf>,
+    /// Say in lines how far it is, also on a terminal
+    #[arg(long)]
+    pub plain: bool,
     /// text, markdown, csv or json
     #[arg(long, default_value = "text")]
-    format: String,
+    pub format: String,
 }
 
 /// The anatomy of another record, and what that is called.
@@ -136,24 +141,46 @@ pub fn span(text: &str) -> std::result::Result<Duration, String> {
     units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
 }
 
+/// A study and its text.
+pub type Written = (Study, String);
+
+/// What is to be run: a study and its text, read when it is known what servers can do.
+pub struct Question<'q> {
+    pub read: &'q dyn Fn(&Cache, &Catalogue) -> Result<Written>,
+    /// Where the files are that the study names.
+    pub folder: PathBuf,
+    /// What its text is called.
+    pub file: String,
+}
+
 /// Runs a study by file or name, whole or in short, as `turn` has it, and prints its report.
 pub fn run(
-    (name, is_quick): (&str, bool),
+    chosen: (&str, bool),
     turn: &dyn Fn(Study) -> Result<Study>,
     options: &RunOptions,
     words: &[String],
 ) -> Result<u8> {
+    let read = |cache: &Cache, catalogue: &Catalogue| -> Result<Written> {
+        let (study, text) = read_study(chosen, options, cache, catalogue)?;
+        Ok((turn(study)?, text))
+    };
+    let question = Question {
+        read: &read,
+        folder: folder_of(chosen.0),
+        file: file_name(chosen.0),
+    };
+    carry_out(&question, options, words)
+}
+
+/// Runs what is asked, and prints its report.
+pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) -> Result<u8> {
     let format = format(&options.format)?;
     // What is wrong with it is told before the run, not after.
     let beside = options.beside.as_deref().map(Other::open).transpose()?;
     let earlier = options.resume.as_deref().map(open_cut_short).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
-    let chosen = (name, is_quick);
-    let read = || -> Result<(Study, String)> {
-        let (study, text) = read_study(chosen, options, &cache, &catalogue)?;
-        Ok((turn(study)?, text))
-    };
+    let read = || (question.read)(&cache, &catalogue);
     let (mut study, mut text) = read()?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
@@ -190,9 +217,8 @@ pub fn run(
     need_time(&order.study, &order.plan)?;
     let mut schedule = schedule(&order.study, &order.plan);
     announce(&order);
-    let file = file_name(name);
     let given = Given {
-        file: &file,
+        file: &question.file,
         text: &order.study_text,
         study: &order.study,
         my_cnf: options.my_cnf.as_deref(),
@@ -200,12 +226,15 @@ pub fn run(
     let code = match is_of_endpoints {
         true => exit_code(endpoint::run(
             (&order, &mut *schedule),
-            &folder_of(name),
+            &question.folder,
             &cache,
+            Look::of(options.plain),
         )),
-        false => run_in_sandbox((&order, &mut *schedule), &cache, |error| {
-            given.mistake_in(error)
-        })?,
+        false => {
+            let explain = |error| given.mistake_in(error);
+            let look = Look::of(options.plain);
+            run_in_sandbox((&order, &mut *schedule), &cache, look, explain)?
+        }
     };
     print_kept(&order.record, format, beside.as_ref())?;
     let is_open = |path: &Path| Record::open(path).is_ok_and(|record| !record.finished);
@@ -245,7 +274,9 @@ pub fn run_text(
         self_test: self_test::kept(&cache.path),
     };
     announce(&order);
-    let code = run_in_sandbox((&order, &mut order.plan.schedule()), &cache, |error| error)?;
+    let mut schedule = order.plan.schedule();
+    let lines = Look::default();
+    let code = run_in_sandbox((&order, &mut schedule), &cache, lines, |error| error)?;
     match code {
         0 => Record::open(&order.record),
         INTERRUPTED => Err(Error::Interrupted),
@@ -261,15 +292,29 @@ pub fn run_text(
 pub fn run_in_sandbox(
     (order, schedule): (&Order, &mut dyn Schedule),
     cache: &Cache,
+    look: Look,
     explain: impl Fn(Error) -> Error,
 ) -> Result<u8> {
-    sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
-        let outcome = Cache::at(&Path::new(sandbox::INSIDE).join("cache")).and_then(|cache| {
-            let progress = Progress::of(order);
-            run::run((order, schedule), &cache, &inside.run, &progress)
+    let run = |schedule: &mut dyn Schedule, run_folder: &Path, events: &dyn Events| {
+        let cache = Cache::at(&Path::new(sandbox::INSIDE).join("cache"));
+        let ran = cache.and_then(|cache| run::run((order, schedule), &cache, run_folder, events));
+        exit_code(ran.map_err(&explain))
+    };
+    if !look.is_live {
+        return sandbox::run(&cache.path, Lifetime::FrontEnd, |inside| {
+            run(schedule, &inside.run, &Lines::of(order))
         });
-        exit_code(outcome.map_err(explain))
-    })
+    }
+    let start = Instant::now();
+    let (mouth, ear) = view::pipes()?;
+    let work = |inside: &mut sandbox::Inside| {
+        let _standing_in = mouth.stand_in();
+        let events = mouth.listener(look.begin(order), start);
+        run(schedule, &inside.run, &events)
+    };
+    let prepared = Prepared::of(ear)?;
+    let watch = || prepared.begin(start);
+    sandbox::run_watched(&cache.path, Lifetime::FrontEnd, work, watch)
 }
 
 /// Prints a record and where it is, if a run came so far that it has one.
@@ -430,32 +475,4 @@ pub fn capabilities(cache: &Cache, catalogue: &Catalogue) -> Result<Capabilities
         capabilities.servers.insert(name, capability);
     }
     Ok(capabilities)
-}
-
-/// Fetches the servers of a study that are not in the cache.
-pub fn fetch_missing(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<()> {
-    for lab in labs(study) {
-        if cache.program(catalogue, &lab.server)?.is_none() {
-            let name = &lab.server;
-            let say = |text: &str| eprintln!("fetching {name}: {text}");
-            let program = cache.install(catalogue, name, &say)?;
-            eprintln!(
-                "fetched {name} {} from {}",
-                program.kept.version, program.kept.origin
-            );
-        }
-    }
-    fetch_fronts(study, cache, catalogue)
-}
-
-/// Fetches the proxies of a study that are not in the cache.
-fn fetch_fronts(study: &Study, cache: &Cache, catalogue: &Catalogue) -> Result<()> {
-    for name in fronts::proxies(study).into_iter().map(Proxy::name) {
-        if cache.proxy(catalogue, name)?.is_none() {
-            let say = |text: &str| eprintln!("fetching {name}: {text}");
-            let program = cache.install_proxy(catalogue, name, &say)?;
-            eprintln!("fetched {name} from {}", program.origin);
-        }
-    }
-    Ok(())
 }

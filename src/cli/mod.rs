@@ -1,5 +1,6 @@
 //! The verbs. This room may call all others; no other calls it.
 
+mod again;
 mod begin;
 mod breaking;
 mod charts;
@@ -7,20 +8,27 @@ mod check;
 mod detached;
 mod diff;
 mod endpoint;
+mod fetch;
 mod judge;
 mod limits;
 mod measure;
 mod needs;
-mod preview;
+mod pack;
+mod packaging;
+mod page;
+mod predict;
 mod progress;
 mod self_test;
+mod serve;
 mod servers;
 mod studies;
 mod unknown_variable;
+mod view;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
 
 use crate::error::Result;
 use crate::study::{Asked, Study};
@@ -57,10 +65,16 @@ enum Verb {
     /// Run a study: a TOML file, or a built-in one by name
     Run {
         /// File or name
-        study: String,
+        #[arg(required_unless_present = "again", value_hint = ValueHint::FilePath)]
+        study: Option<String>,
         /// The study's short run: fewer rounds, modes and points
         #[arg(long)]
         quick: bool,
+        /// In place of STUDY: that of this record, or of this pack, once more, as it was run
+        #[arg(long, value_name = "FILE",
+              conflicts_with_all = ["study", "quick", "rounds", "seed", "warmup", "measure",
+                                    "my_cnf", "tls", "cpus", "until", "budget"])]
+        again: Option<PathBuf>,
         #[command(flatten)]
         options: RunOptions,
     },
@@ -94,10 +108,27 @@ enum Verb {
         /// Draw charts into this folder instead: SVG files, told by name
         #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "beside"])]
         charts: Option<PathBuf>,
+        /// Write a page into this file instead: one HTML file that needs no network
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "beside", "charts"])]
+        html: Option<PathBuf>,
+    },
+    /// Pack a record with all that is needed to run it again, and no secret, into one file
+    Pack {
+        record: PathBuf,
+        /// The zip archive to write, replaced if it is there [default: RECORD.pack.zip, here]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffOptions),
+    /// Show the records of a folder in a browser, and runs while they go on; on this machine alone
+    Serve(serve::ServeOptions),
+    /// Foretell from a record what a commit takes at other distances, on other disks and machines
+    Predict {
+        #[command(flatten)]
+        options: Box<predict::PredictOptions>,
+    },
     /// Break servers under load on purpose, and tell what an acknowledged commit is worth
     #[command(after_help = breaking::EXAMPLES)]
     Break {
@@ -142,6 +173,14 @@ enum Verb {
     Status,
     /// End the detached lab
     Down,
+    /// Print the completions of a shell, to be kept where it looks for them
+    Completions { shell: Shell },
+    /// Write man pages into a folder: one for acklab, one for each verb
+    #[command(hide = true)]
+    Man {
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]
@@ -202,22 +241,20 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             full,
             asked,
             options,
-        } => {
-            let name = match (quick, full) {
-                (true, _) => "compare-quick",
-                (_, true) => "compare-full",
-                _ => "compare",
-            };
-            let asked = Asked::from(*asked);
-            let turn = |study: Study| study.asked(&asked);
-            measure::run((name, false), &turn, &options, words)
-        }
+        } => compare((quick, full), *asked, &options, words),
+        Verb::Run {
+            again: Some(file),
+            options,
+            ..
+        } => again::run(&file, &options, words),
         Verb::Run {
             study,
             quick,
             options,
+            ..
         } => {
             let turn = |study: Study| study.asked(&Asked::default());
+            let study = study.unwrap_or_default();
             measure::run((&study, quick), &turn, &options, words)
         }
         Verb::Limits {
@@ -228,8 +265,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             let turn = |study: Study| limits::of(&study);
             measure::run((&study, quick), &turn, &options, words)
         }
-        Verb::Studies { name: None } => studies::list(),
-        Verb::Studies { name: Some(name) } => studies::show(&name),
+        Verb::Studies { name } => name.map_or_else(studies::list, |name| studies::show(&name)),
         Verb::Report {
             record,
             charts: Some(folder),
@@ -237,21 +273,24 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         } => charts::draw(&record, &folder),
         Verb::Report {
             record,
+            html: Some(file),
+            baseline,
+            ..
+        } => page::write(&record, baseline.as_deref(), &file),
+        Verb::Report {
+            record,
             format,
             beside,
             baseline,
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
+        Verb::Pack { record, output } => pack::run(&record, output.as_deref()),
         Verb::Diff(options) => diff::run(&options),
+        Verb::Serve(options) => serve::run(&options),
+        Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
         Verb::Judge { record, format } => judge::run(&record, &format),
-        Verb::Servers { action: None } => servers::list(),
-        Verb::Servers {
-            action: Some(ServersAction::Install { name }),
-        } => servers::install(&name),
-        Verb::Servers {
-            action: Some(ServersAction::Add { file, name }),
-        } => servers::add(&file, &name),
+        Verb::Servers { action } => of_servers(action),
         Verb::Check => check::check(),
         Verb::SelfTest { parts, quick } => self_test::run(&parts, quick, words),
         Verb::Up(options) => detached::up(&options),
@@ -259,5 +298,33 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
         Verb::Sql { node, sql } => detached::sql(&node, &sql),
         Verb::Status => detached::status(),
         Verb::Down => detached::down(),
+        Verb::Completions { shell } => packaging::completions(shell, CommandLine::command()),
+        Verb::Man { folder } => packaging::man(&folder, CommandLine::command()),
+    }
+}
+
+/// The built-in comparison: the short one, the full one, or what lies between.
+fn compare(
+    (is_quick, is_full): (bool, bool),
+    asked: CompareOptions,
+    options: &RunOptions,
+    words: &[String],
+) -> Result<u8> {
+    let name = match (is_quick, is_full) {
+        (true, _) => "compare-quick",
+        (_, true) => "compare-full",
+        _ => "compare",
+    };
+    let asked = Asked::from(asked);
+    let turn = |study: Study| study.asked(&asked);
+    measure::run((name, false), &turn, options, words)
+}
+
+/// Lists servers, fetches one or adds one.
+fn of_servers(action: Option<ServersAction>) -> Result<u8> {
+    match action {
+        None => servers::list(),
+        Some(ServersAction::Install { name }) => servers::install(&name),
+        Some(ServersAction::Add { file, name }) => servers::add(&file, &name),
     }
 }

@@ -2,10 +2,10 @@
 
 use super::limits;
 use super::measure::run_text;
-use super::progress::minutes_and_seconds;
 use crate::error::{Mistake, Result};
 use crate::lab::sandbox::hear_requests_to_stop;
 use crate::lab::servers::Cache;
+use crate::live::minutes_and_seconds;
 use crate::record::self_test::Check;
 use crate::self_test::{KINDS, Kind, Parts, keep, run as run_part};
 use crate::study::Study;

@@ -330,6 +330,12 @@ impl Node {
         String::from_utf8_lossy(&log).into_owned()
     }
 
+    /// The last lines of its server's log, as many as fit into so many bytes; none where it has
+    /// written nothing yet.
+    pub fn log_end(&self, bytes: usize) -> String {
+        recovery::last_lines(&self.log(), bytes).to_owned()
+    }
+
     /// A breakdown with the last lines of this server's log.
     pub fn breakdown(&self, doing: &str, status: &str) -> Error {
         let text = self.log();

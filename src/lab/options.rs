@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::servers::Flavour;
+use crate::study::my_cnf;
 
 /// Settings by name; names are written with underscores.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,10 +86,7 @@ fn normal(name: &str) -> String {
 
 /// The server's settings of a user's option file: the groups that a server of that flavour reads.
 pub fn read_option_file(text: &str, flavour: Flavour) -> Settings {
-    let groups: &[&str] = match flavour {
-        Flavour::Mysql => &["mysqld", "server"],
-        Flavour::Mariadb => &["mysqld", "server", "mariadb", "mariadbd", "galera"],
-    };
+    let groups = my_cnf::groups(flavour);
     let mut settings = Settings::default();
     let mut is_ours = false;
     for line in text.lines().map(str::trim) {

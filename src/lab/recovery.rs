@@ -64,6 +64,17 @@ pub fn is_of_itself(ended: &ExitStatus) -> bool {
             .is_some_and(|signal| failed.contains(&signal))
 }
 
+/// The last whole lines of a text that fit into so many bytes.
+pub(super) fn last_lines(text: &str, bytes: usize) -> &str {
+    let Some(from) = text.len().checked_sub(bytes).filter(|from| *from > 0) else {
+        return text;
+    };
+    // One that begins right there is whole.
+    let line_end = |(at, c): (usize, char)| (c == '\n' && at + 1 >= from).then_some(at + 1);
+    let start = text.char_indices().find_map(line_end);
+    &text[start.unwrap_or(text.len())..]
+}
+
 /// The last errors of a log, then its very last lines.
 pub(super) fn telling_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lines: Vec<&str> = lines.collect();
@@ -87,6 +98,22 @@ mod tests {
 
     fn refused(lines: &[&str]) -> Option<String> {
         refusal(lines.iter().copied())
+    }
+
+    #[test]
+    fn of_a_long_log_the_last_whole_lines_are_told() {
+        let text = "one\ntwø\nthree\n";
+        for (bytes, told) in [
+            (text.len(), text),
+            (100, text),
+            (11, "twø\nthree\n"),
+            (10, "three\n"),
+            (6, "three\n"),
+            (5, ""),
+            (0, ""),
+        ] {
+            assert_eq!(last_lines(text, bytes), told, "{bytes}");
+        }
     }
 
     const CORRUPT: &str = "1 [ERROR] [MY-012224] Database page corruption on disk";

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::OFlag;
@@ -61,6 +62,15 @@ pub fn hear_requests_to_stop() {
     }
 }
 
+/// What is done before a second request to stop ends the front end at once.
+static AT_ABRUPT_END: OnceLock<fn()> = OnceLock::new();
+
+/// Has something done before a second request to stop ends everything at once. Only the first such
+/// call counts. It is done in a signal's handler: it may only make system calls.
+pub fn at_abrupt_end(act: fn()) {
+    let _ = AT_ABRUPT_END.set(act);
+}
+
 /// How long the sandbox lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
@@ -96,6 +106,20 @@ impl Inside {
 /// # Errors
 /// A breakdown if the kernel refuses the namespaces or a mount.
 pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u8) -> Result<u8> {
+    run_watched(cache, lifetime, work, || ())
+}
+
+/// The same, and the front end watches meanwhile: what it begins for that, which may be threads, is
+/// dropped when the sandbox has ended.
+///
+/// # Errors
+/// As above.
+pub fn run_watched<T>(
+    cache: &Path,
+    lifetime: Lifetime,
+    work: impl FnOnce(&mut Inside) -> u8,
+    watch: impl FnOnce() -> T,
+) -> Result<u8> {
     let folder = RunFolder::create(cache)?;
     // Servers and other programs of the lab have no business with these.
     let lifeline = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
@@ -106,7 +130,7 @@ pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u
     // SAFETY: the process has a single thread, so the child may do anything.
     match unsafe { fork() }.tried(|| "fork the keeper".into())? {
         ForkResult::Child => {
-            drop((lifeline.1, verdict.0));
+            drop((lifeline.1, verdict.0, watch));
             let ends = KeeperEnds {
                 lifeline: lifeline.0,
                 verdict: verdict.1,
@@ -115,7 +139,9 @@ pub fn run(cache: &Path, lifetime: Lifetime, work: impl FnOnce(&mut Inside) -> u
             std::process::exit(keep(cache, &folder, ends, work).into());
         }
         ForkResult::Parent { child } => {
-            drop((lifeline.0, verdict.1));
+            // Only the sandbox holds the work's own ends of pipes.
+            drop((lifeline.0, verdict.1, work));
+            let _watching = watch();
             Ok(front(child, lifeline.1, verdict.0, relay))
         }
     }
@@ -157,6 +183,9 @@ static LIFELINE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::ne
 /// The first request ends the run in order, at its next step; the second ends everything at once.
 extern "C" fn hand_on_stop(_signal: libc::c_int) {
     if STOP_ASKED.swap(true, Ordering::Relaxed) {
+        if let Some(act) = AT_ABRUPT_END.get() {
+            act();
+        }
         // SAFETY: _exit(2) is async-signal-safe.
         unsafe { libc::_exit(130) };
     }

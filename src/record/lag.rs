@@ -20,6 +20,15 @@ pub struct Lag {
     pub catch_up_ms: Option<f64>,
 }
 
+impl Lag {
+    /// The middle one of its heartbeats, in ms; `None` where none was waited for.
+    pub fn lag_ms_p50(&self) -> Option<f64> {
+        let mut all = self.lag_ms.clone();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    }
+}
+
 /// What a replica applied whose appliers had rested while the load ran, and that had the machine to
 /// itself then.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,4 +42,19 @@ pub struct AppliedAlone {
     pub span_s: f64,
     /// CPU time of its server in that span.
     pub cpu_us: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_heartbeat_stands_for_all() {
+        let lag = |lag_ms: &[f64]| Lag {
+            lag_ms: lag_ms.to_vec(),
+            ..Lag::default()
+        };
+        assert_eq!(lag(&[9.0, 1.0, 2.0]).lag_ms_p50(), Some(2.0));
+        assert_eq!(lag(&[]).lag_ms_p50(), None);
+    }
 }

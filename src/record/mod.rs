@@ -115,6 +115,16 @@ pub struct LabFacts {
     pub variables: BTreeMap<String, BTreeMap<String, String>>,
 }
 
+/// The end of what one server wrote into its error log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerLog {
+    /// What its lab is called; with faults labs of one name may come after one another.
+    pub lab: String,
+    pub node: String,
+    /// Whole lines.
+    pub log: String,
+}
+
 /// A writer that somebody else runs, and its replicas, as they were found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointFacts {

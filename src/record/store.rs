@@ -4,38 +4,41 @@
 //! the first file appears under its name whole, by one link(2). After that each measurement is one
 //! transaction with a rollback journal, so that a run killed at any moment leaves either no record
 //! or one with whole measurements only, and between two measurements nothing beside the file.
+//!
+//! - `file`: whether it is a record, how it is opened, who writes; `appear`: how it appears
+//! - `read`: its tables, row by row; `look`: a look at it, and what has come since the last one
 
 mod appear;
+mod copied;
+mod file;
+mod logs;
+mod look;
 mod read;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, params};
+use nix::fcntl::Flock;
+use rusqlite::{Connection, MAIN_DB, Transaction, params};
 
+pub use self::copied::copy;
+pub use self::logs::server_logs;
 use super::packed::PackedCampaign;
 use super::trials::Campaign;
 use super::{Header, Measurement, histogram};
-use crate::error::{Error, Mistake, Result, Tried, breakdown};
+use crate::error::{Mistake, Result, Tried, breakdown};
 use crate::plan::Cell;
+use file::{
+    APPLICATION_ID, BUSY, check_is_record, check_is_sqlite, damaged, journal_of, lock,
+    open_read_only, open_sqlite, shown, sweep_journal, unreadable,
+};
 
-/// Version of the schema that this program writes, and the newest that it reads. Version 2 knows
-/// disks; in records of version 1 what is said of them is left out. Version 3 has errors with their
-/// SQLSTATE and text, and common names of counters. In version 4 a cell may have several
-/// measurements in a round. Version 5 has faults as schedules, version 6 no others.
-pub const SCHEMA_VERSION: i64 = 6;
-/// Marks an SQLite file as a record: "ackl".
-const APPLICATION_ID: i64 = 0x6163_6b6c;
+pub use file::{SCHEMA_VERSION, is_written};
+pub use look::{Follower, Look, NewTrial, News, has_mark};
+
 const SCHEMA: &str = include_str!("schema.sql");
-/// What every SQLite file begins with.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// A reader waits this long for a writer's transaction to end, and the other way round.
-const BUSY: Duration = Duration::from_secs(10);
 
 /// A record being written.
 #[derive(Debug)]
@@ -242,12 +245,27 @@ impl Record {
         if journal_of(path).exists() {
             sweep_journal(&connection);
         }
-        let (header, finished) = read::header(&connection).map_err(|e| unreadable(path, &e))?;
-        let bodies = read::bodies(&connection).map_err(|error| unreadable(path, &error))?;
-        let campaigns = read::campaigns(&connection).map_err(|e| unreadable(path, &e))?;
+        Record::read(path, &connection)
+    }
+
+    /// Reads a record and changes nothing: neither the file, nor what a killed run left beside it.
+    ///
+    /// # Errors
+    /// Those of [`Record::open`]; also a mistake if something is to be rolled back first.
+    pub fn open_as_it_is(path: &Path) -> Result<Record> {
+        check_is_sqlite(path)?;
+        let connection = open_read_only(path).map_err(|error| unreadable(path, &error))?;
+        check_is_record(path, &connection)?;
+        Record::read(path, &connection)
+    }
+
+    fn read(path: &Path, connection: &Connection) -> Result<Record> {
+        let (header, finished) = read::header(connection).map_err(|e| unreadable(path, &e))?;
+        let bodies = read::bodies(connection).map_err(|error| unreadable(path, &error))?;
+        let campaigns = read::campaigns(connection).map_err(|e| unreadable(path, &e))?;
         let unsound = |error: serde_json::Error| damaged(path, &error.to_string());
         let mut header: Header = serde_json::from_str(&header).map_err(unsound)?;
-        let older = read::older_trials(&connection).map_err(|e| unreadable(path, &e))?;
+        let older = read::older_trials(connection).map_err(|e| unreadable(path, &e))?;
         header.remarks.extend((older > 0).then(|| {
             let by = &header.acklab_version;
             format!("{older} trials of an older kind are in this record: acklab {by} tells them.")
@@ -296,16 +314,6 @@ impl Record {
             }
         }
         Ok(())
-    }
-}
-
-/// The lock of whoever writes; `None` where somebody has it.
-fn lock(path: &Path) -> std::io::Result<Option<Flock<File>>> {
-    let file = File::open(path)?;
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => Ok(Some(lock)),
-        Err((_, Errno::EWOULDBLOCK)) => Ok(None),
-        Err((_, errno)) => Err(errno.into()),
     }
 }
 
@@ -388,92 +396,6 @@ fn check_place(path: &Path) -> Result<()> {
     }
     let may_write = nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK);
     may_write.map_err(|error| mistake(&format!("its folder cannot be written to: {error}")))
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn not_a_record(path: &Path, given: &str) -> Error {
-    Mistake::new(&shown(path), "", given, "name a record that acklab wrote").into()
-}
-
-fn damaged(path: &Path, status: &str) -> Error {
-    let given = format!("a damaged record ({status})");
-    Mistake::new(&shown(path), "", &given, "take a whole copy of it").into()
-}
-
-fn check_is_sqlite(path: &Path) -> Result<()> {
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut start));
-    match read {
-        Err(error) => Err(not_a_record(path, &format!("no readable file ({error})"))),
-        Ok(0) => Err(not_a_record(path, "an empty file")),
-        Ok(_) if start != MAGIC => Err(not_a_record(path, "another kind of file")),
-        Ok(_) => Ok(()),
-    }
-}
-
-/// Writable where possible: only then can a transaction that a kill cut off be rolled back.
-fn open_sqlite(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .or_else(|_| {
-        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
-    })?;
-    connection.busy_timeout(BUSY)?;
-    Ok(connection)
-}
-
-/// Where SQLite keeps what it needs to roll back the transaction under way: beside the file itself,
-/// whatever link it is opened by.
-fn journal_of(path: &Path) -> PathBuf {
-    let path = path.canonicalize().unwrap_or(path.to_owned());
-    let mut name = path.into_os_string();
-    name.push("-journal");
-    name.into()
-}
-
-/// Removes what a killed writer left beside the record. SQLite does so by itself only where there
-/// is something to roll back: a journal without a whole header stays until somebody writes. Leaving
-/// the mode TRUNCATE is the one request by which it deletes a journal, and it does so only under
-/// the lock of a writer: nothing is taken from one that is at work, or where nobody may write.
-fn sweep_journal(connection: &Connection) {
-    let leave = "PRAGMA journal_mode = TRUNCATE; PRAGMA journal_mode = DELETE;";
-    let _ = connection.execute_batch(leave);
-}
-
-fn check_is_record(path: &Path, connection: &Connection) -> Result<()> {
-    let pragma = |name| {
-        let value = connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        value.map_err(|error| unreadable(path, &error))
-    };
-    if pragma("application_id")? != APPLICATION_ID {
-        return Err(not_a_record(path, "another SQLite database"));
-    }
-    let version = pragma("user_version")?;
-    if !(1..=SCHEMA_VERSION).contains(&version) {
-        let given = format!("a record of schema version {version}");
-        let allowed = format!("this acklab reads up to {SCHEMA_VERSION}: use a newer acklab");
-        return Err(Mistake::new(&shown(path), "", &given, &allowed).into());
-    }
-    Ok(())
-}
-
-/// A file that SQLite finds unsound is the user's to replace; anything else is the machine's doing.
-fn unreadable(path: &Path, error: &rusqlite::Error) -> Error {
-    let is_unsound = match error {
-        rusqlite::Error::SqliteFailure(failure, _) => matches!(
-            failure.code,
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown
-        ),
-        rusqlite::Error::SqlInputError { .. } | rusqlite::Error::QueryReturnedNoRows => true,
-        _ => false,
-    };
-    match is_unsound {
-        true => damaged(path, &error.to_string()),
-        false => breakdown(format!("read {}", path.display()), error.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Trials: a fault injected once into the servers of one mode, and all that is known of it.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{Held, History, Token};
+use super::history::{Answer, Held, History, Token};
 use crate::study::fault::Durability;
 use crate::study::faults::Fault;
 
@@ -62,6 +63,26 @@ pub struct Trial {
     pub recovery: Duration,
 }
 
+impl Trial {
+    /// How many commits were acknowledged, and how many of these are not on every node that serves:
+    /// as many as a first look sees, before anything is judged. `None` where nodes were not read.
+    pub fn acknowledged_and_missing(&self) -> (usize, Option<usize>) {
+        let of_node =
+            |held: &Held| -> HashSet<Token> { held.rows.iter().map(|row| row.token).collect() };
+        let there: Vec<HashSet<Token>> = self.serving.iter().map(of_node).collect();
+        let transfers = self.history.transfers.iter();
+        let acknowledged = transfers.filter(|one| one.answer == Answer::Acknowledged);
+        let (mut count, mut missing) = (0, 0);
+        for transfer in acknowledged {
+            count += 1;
+            let is_there = there.iter().all(|node| node.contains(&transfer.token));
+            missing += usize::from(!is_there);
+        }
+        let is_read = !there.is_empty() && self.serving.iter().all(|held| held.unread.is_none());
+        (count, is_read.then_some(missing))
+    }
+}
+
 /// One step, done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Done {
@@ -104,4 +125,56 @@ pub struct Delivered {
     pub tokens: Vec<Token>,
     /// Why it could not be read to its end, if so.
     pub unread: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::history::{Row, Transfer};
+
+    #[test]
+    fn what_is_not_on_every_node_that_serves_is_missing() {
+        let transfer = |token, answer| Transfer {
+            token,
+            from: 0,
+            to: 1,
+            amount: 1,
+            node: 0,
+            begun_us: 0,
+            commit_us: Some(1),
+            ended_us: 2,
+            answer,
+        };
+        let held = |tokens: &[Token]| Held {
+            rows: tokens
+                .iter()
+                .map(|&token| Row {
+                    token,
+                    from: 0,
+                    to: 1,
+                    amount: 1,
+                })
+                .collect(),
+            ..Held::default()
+        };
+        let trial = Trial {
+            history: History {
+                transfers: vec![
+                    transfer(1, Answer::Acknowledged),
+                    transfer(2, Answer::Acknowledged),
+                    transfer(3, Answer::Acknowledged),
+                    transfer(4, Answer::Unanswered),
+                ],
+                ..History::default()
+            },
+            serving: vec![held(&[1, 2, 4]), held(&[1])],
+            ..Trial::default()
+        };
+        assert_eq!(trial.acknowledged_and_missing(), (3, Some(2)));
+        let mut unread = trial.clone();
+        unread.serving[1].unread = Some("no connection".to_owned());
+        assert_eq!(unread.acknowledged_and_missing(), (3, None));
+        unread.serving.clear();
+        assert_eq!(unread.acknowledged_and_missing(), (3, None));
+    }
 }

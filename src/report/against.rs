@@ -65,7 +65,7 @@ fn added_at(all: &[&AddedAt], at: &AddedAt) -> String {
 }
 
 /// `+31.9 ms (+31.2 ms to +32.6 ms)`; unknown if the interval is wider than the whole latency.
-fn added(us: Estimate, p50_us: Option<f64>) -> String {
+pub fn added(us: Estimate, p50_us: Option<f64>) -> String {
     let signed = |us: f64| match us < 0.0 {
         true => format!("−{}", time(-us)),
         false => format!("+{}", time(us)),
@@ -94,7 +94,8 @@ fn are_equally_far(mode: &ModeAgainst) -> bool {
     most - least < ALIKE * most
 }
 
-fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
+/// `waits for the nearest, b (2.0 ms)`
+pub fn whom(summary: &Summary, mode: &ModeAgainst) -> String {
     let on_disks = summary.cells.iter().any(|cell| cell.disks.is_some());
     let peers = mode.at.first().map(|at| &at.rtt_us);
     let by_distance = |is_before: fn(f64, f64) -> bool| {

@@ -12,20 +12,27 @@ use crate::analysis::Summary;
 use crate::analysis::summary::{Adds, Anatomy, Axis, Halves, LackOfFit, Shape, Sum, Value};
 
 /// What the rows of one table may differ in, besides the mode.
-const WITHIN: [Axis; 4] = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
+pub const WITHIN: [Axis; 4] = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
 
 /// One table for each workload and client site that has a line, by name.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
-    let drawn = summary.anatomy.iter().filter(|a| a.has_line());
-    let mut groups = grouped(drawn, |anatomy| load_but(&anatomy.point, &WITHIN));
-    groups.sort_by_key(|group| (&group[0].workload, &group[0].client_site));
+    let groups = groups(summary);
     let sections = groups.iter();
     sections
         .flat_map(|members| section(summary, members))
         .collect()
 }
 
-fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
+/// Those that stand in one table, by name.
+pub fn groups(summary: &Summary) -> Vec<Vec<&Anatomy>> {
+    let drawn = summary.anatomy.iter().filter(|a| a.has_line());
+    let mut groups = grouped(drawn, |anatomy| load_but(&anatomy.point, &WITHIN));
+    groups.sort_by_key(|group| (&group[0].workload, &group[0].client_site));
+    groups
+}
+
+/// The table of a group, and what is told beside it.
+pub fn section(summary: &Summary, members: &[&Anatomy]) -> Vec<Block> {
     let point = &members[0].point;
     let load = label::workload(summary, point);
     let client = label::client(summary, &point.client_site);

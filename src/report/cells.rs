@@ -21,6 +21,9 @@ const BASELINE: &str = "baseline";
 /// Of a server's text that tells what an error is.
 const MESSAGE_CHARS_MAX: usize = 60;
 
+/// Cells of one load.
+type Load<'s> = Vec<&'s CellSummary>;
+
 /// Cells that differ in nothing but the mode.
 struct Group<'a> {
     summary: &'a Summary,
@@ -28,28 +31,48 @@ struct Group<'a> {
     cells: Vec<&'a CellSummary>,
 }
 
+/// The tables of one load.
+pub struct OfLoad<'s> {
+    pub cells: Vec<&'s CellSummary>,
+    /// A heading, tables, and what is told below them.
+    pub blocks: Vec<Block>,
+}
+
 /// All groups with a measured cell.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
+    let (measured, left) = by_load(summary);
+    let mut blocks: Vec<Block> = measured.into_iter().flat_map(|one| one.blocks).collect();
+    blocks.extend(left.map(Block::Heading));
+    blocks
+}
+
+/// The tables of each load of which a cell is measured, and what is said of the others.
+pub fn by_load(summary: &Summary) -> (Vec<OfLoad<'_>>, Option<String>) {
     let figures = figures(summary);
     // What is moved to find limits has a table of its own.
     let cells = summary.cells.iter().filter(|cell| cell.moved.is_none());
     let groups = grouped(cells, |cell| cell.point.load());
-    let group = |cells| Group {
-        summary,
-        figures: &figures,
-        cells,
-    };
-    let (measured, left): (Vec<Group>, Vec<Group>) = groups
+    let (measured, left): (Vec<Load>, Vec<Load>) = groups
         .into_iter()
-        .map(group)
-        .partition(|group| group.cells.iter().any(|cell| is_measured(cell)));
-    let mut blocks: Vec<Block> = measured.iter().flat_map(Group::blocks).collect();
-    if !left.is_empty() {
+        .partition(|cells| cells.iter().any(|cell| is_measured(cell)));
+    let measured = measured.into_iter().map(|cells| {
+        let blocks = of_group(summary, &figures, &cells);
+        OfLoad { cells, blocks }
+    });
+    let left = (!left.is_empty()).then(|| {
         let tables = count(left.len() as u64, "table");
-        let note = format!("{tables} of this study left out: nothing of them is measured yet.");
-        blocks.push(Block::Heading(note));
-    }
-    blocks
+        format!("{tables} of this study left out: nothing of them is measured yet.")
+    });
+    (measured.collect(), left)
+}
+
+fn of_group(summary: &Summary, figures: &[Figure], cells: &[&CellSummary]) -> Vec<Block> {
+    let group = Group {
+        summary,
+        figures,
+        cells: cells.to_vec(),
+    };
+    group.blocks()
 }
 
 impl Group<'_> {

@@ -11,8 +11,8 @@ use super::{contention, ground, label};
 use crate::analysis::Summary;
 use crate::analysis::applied::LagState;
 use crate::analysis::summary::{
-    AfterLoad, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary, LagSummary,
-    Percentiles,
+    AfterLoad, Anatomy, Axis, ByRole, CellSummary, CpuPerCommit, Doing, HandshakeSummary,
+    LagSummary, Percentiles,
 };
 use crate::study::Mode;
 
@@ -116,7 +116,8 @@ fn rates() -> Figures<'static> {
     ]
 }
 
-fn throughput(cell: &CellSummary) -> Entry {
+/// Its rate, or why it has none.
+pub fn throughput(cell: &CellSummary) -> Entry {
     match cell.throughput_per_s {
         None if is_measured(cell) => Entry::Absent(Absent::Void),
         None => Entry::Absent(Absent::NotMeasured),
@@ -124,7 +125,8 @@ fn throughput(cell: &CellSummary) -> Entry {
     }
 }
 
-fn versus(cell: &CellSummary) -> Entry {
+/// Its rate over its baseline's, with what there is to doubt about it.
+pub fn versus(cell: &CellSummary) -> Entry {
     let is_none_shown = cell.difference_shown == Some(false);
     match cell.baseline {
         None => Entry::Absent(Absent::Baseline),
@@ -137,7 +139,7 @@ fn versus(cell: &CellSummary) -> Entry {
 }
 
 /// In time per commit; unknown if the interval is wider than the latency that it is a part of.
-fn added(cell: &CellSummary) -> Entry {
+pub fn added(cell: &CellSummary) -> Entry {
     let Some(added) = cell.added_us else {
         return Entry::NOTHING;
     };
@@ -256,16 +258,21 @@ fn front() -> Figures<'static> {
 
 /// Of the anatomy of the same mode and load, at whatever distance.
 fn round_trips(summary: &Summary, cell: &CellSummary) -> Entry {
-    let axes = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
-    let rest = cell.point.without(&axes);
-    let mut anatomies = summary.anatomy.iter().filter(|_| is_measured(cell));
-    let anatomy = anatomies.find(|anatomy| anatomy.point.without(&axes) == rest);
+    let anatomy = anatomy_of(summary, cell).filter(|_| is_measured(cell));
     let trips = anatomy.and_then(|anatomy| anatomy.round_trips);
     let brief = |trips| Quantity {
         style: Style::Brief,
         ..Quantity::plus_minus(trips, Trips)
     };
     trips.map(brief).into()
+}
+
+/// The anatomy of the same mode and load, at whatever distance.
+pub fn anatomy_of<'s>(summary: &'s Summary, cell: &CellSummary) -> Option<&'s Anatomy> {
+    let axes = [Axis::Distances, Axis::Disks, Axis::Window, Axis::WatchAfter];
+    let rest = cell.point.without(&axes);
+    let mut anatomies = summary.anatomy.iter();
+    anatomies.find(|anatomy| anatomy.point.without(&axes) == rest)
 }
 
 /// Of servers that somebody else runs, CPU is not known here: the table says so.

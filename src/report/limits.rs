@@ -144,7 +144,7 @@ fn shares(row: &MovedThing, share: fn(f64) -> f64) -> String {
 }
 
 /// As tables and sentences call it.
-fn name(thing: Thing) -> String {
+pub fn name(thing: Thing) -> String {
     let name = match thing {
         Thing::Distance => "distance",
         Thing::LinkRate => "rate of links",

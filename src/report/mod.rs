@@ -1,4 +1,4 @@
-//! A summary as terminal text, Markdown, CSV or JSON.
+//! A summary as terminal text, Markdown, CSV or JSON; a record as a page, or as charts alone.
 
 mod activity;
 mod against;
@@ -20,11 +20,15 @@ mod format;
 mod ground;
 mod group;
 mod head;
+pub mod html;
 mod knees;
 mod label;
 mod limits;
+pub mod markup;
 pub mod numbers;
 mod page;
+pub mod picture;
+pub mod predict;
 mod waits;
 pub mod worth;
 

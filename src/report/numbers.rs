@@ -105,6 +105,14 @@ pub fn or_nothing(figure: Option<f64>, format: impl Fn(f64) -> String) -> String
     figure.map_or_else(|| NOTHING.to_owned(), format)
 }
 
+/// The middle one of those that differ; of an even number the larger of the two in the middle.
+pub fn middle(figures: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut all: Vec<f64> = figures.collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all.get(all.len() / 2).copied()
+}
+
 /// `1 round`, `2 rounds`
 pub fn count(number: u64, noun: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
@@ -147,6 +155,12 @@ mod tests {
         assert_eq!(digits(-0.001, 2), "0.00");
         assert_eq!(Unit::Trips.text(-0.001), "0.00");
         assert_eq!([0.034, 0.98, 1.0].map(ratio), ["0.034", "0.98", "1.00"]);
+    }
+
+    #[test]
+    fn the_middle_is_one_of_those_that_differ() {
+        assert_eq!(middle([8.0, 0.25, 2.0, 2.0, 0.25].into_iter()), Some(2.0));
+        assert_eq!(middle([].into_iter()), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::analysis::Summary;
 use crate::analysis::worth::ModeWorth;
 use crate::record::{Resumed, ServerFacts};
 
-const TITLE: &str = "What an acknowledged commit is worth";
+pub const TITLE: &str = "What an acknowledged commit is worth";
 /// Formats that it is printed in: it has no cells, so no CSV.
 pub const FORMATS: [&str; 3] = ["text", "markdown", "json"];
 
@@ -79,6 +79,23 @@ fn page(summary: &Summary) -> Vec<Block> {
     blocks
 }
 
+/// What came of all campaigns, in a few lines.
+pub fn answer(worth: &[ModeWorth]) -> Vec<String> {
+    answer::lines(worth)
+}
+
+/// The tables of all campaigns together.
+pub fn tables(worth: &[ModeWorth]) -> Vec<Block> {
+    let mut blocks = table::blocks(worth);
+    blocks.extend(fresh::blocks(worth));
+    blocks
+}
+
+/// One campaign as it went: a heading, and what was promised, done and seen.
+pub fn campaign(one: &ModeWorth) -> Vec<Block> {
+    details::blocks(one)
+}
+
 /// The same in a study's report.
 pub fn of_study(worth: &[ModeWorth]) -> Vec<Block> {
     if worth.is_empty() {
@@ -94,8 +111,7 @@ pub fn of_study(worth: &[ModeWorth]) -> Vec<Block> {
 
 /// The tables, and each campaign below them.
 fn body(worth: &[ModeWorth]) -> Vec<Block> {
-    let mut blocks = table::blocks(worth);
-    blocks.extend(fresh::blocks(worth));
+    let mut blocks = tables(worth);
     blocks.extend(worth.iter().flat_map(details::blocks));
     blocks
 }

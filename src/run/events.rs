@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::plan::{Cell, Outcome};
-use crate::record::trials::Campaign;
+use crate::record::trials::{Campaign, Trial};
 use crate::record::{Flag, Second};
 
-/// Whoever listens to a run: a progress bar, a test.
+/// Whoever listens to a run: lines, the live view, a test.
 pub trait Events {
     /// Takes one event, in the order in which they happen. It must not keep the run waiting.
     fn tell(&self, event: Event);
@@ -68,8 +68,18 @@ pub enum Event {
         cell: usize,
         flag: Flag,
     },
+    /// How far a replica was behind in the measurement that is told next, in ms: the middle one of
+    /// its heartbeats; `None` where it was not looked at.
+    Lagged {
+        round: u32,
+        cell: usize,
+        node: String,
+        lag_ms: Option<f64>,
+    },
     /// A measurement's figures. It is in the record.
     Measured(Outcome),
+    /// What a first look sees of a trial of a fault. It is in the record, and not judged yet.
+    Injected(Injected),
     /// The step that was begun last has ended, and what it found is in the record.
     StepEnded,
     /// A bad end beside the one that the run returns, such as a database that could not be dropped.
@@ -100,6 +110,39 @@ pub enum Step {
         number: u32,
         of: u32,
     },
+}
+
+/// A trial of a fault, as a first look sees it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Injected {
+    /// The mode's.
+    pub label: String,
+    /// What the fault is called.
+    pub fault: String,
+    /// From 1 on.
+    pub number: u32,
+    pub acknowledged: usize,
+    /// Acknowledged, and not on every node that serves; `None` where nodes were not read.
+    pub missing: Option<usize>,
+    /// Why nothing can be judged, or the words of a server that refused its data.
+    pub trouble: Option<String>,
+}
+
+impl Injected {
+    /// Of a campaign of one trial.
+    pub fn of(label: &str, number: u32, one: &Campaign) -> Injected {
+        let trial = one.trials.first();
+        let (acknowledged, missing) = trial.map_or((0, None), Trial::acknowledged_and_missing);
+        let trouble = trial.and_then(|it| it.undecided.as_ref().or(it.refused.as_ref()));
+        Injected {
+            label: label.to_owned(),
+            fault: one.fault.name.clone(),
+            number,
+            acknowledged,
+            missing: missing.filter(|_| trouble.is_none()),
+            trouble: trouble.cloned(),
+        }
+    }
 }
 
 /// What injecting faults tells whoever runs it.

@@ -6,7 +6,7 @@ use crate::error::{Mistake, Result};
 use crate::plan::Cell;
 use crate::record::store::{Record, Store};
 use crate::record::trials::Campaign;
-use crate::record::{Header, LabFacts, Measurement, Resumed, ServerFacts};
+use crate::record::{Header, LabFacts, Measurement, Resumed, ServerFacts, ServerLog};
 
 /// A record that an order's findings are kept in, by the indices of the whole that it is of.
 pub struct Keeper<'o> {
@@ -50,6 +50,10 @@ impl<'o> Keeper<'o> {
 
     pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {
         self.store.append_campaign(self.place(mode), number, one)
+    }
+
+    pub fn keep_logs(&mut self, logs: &[ServerLog]) -> Result<()> {
+        self.store.keep_logs(logs)
     }
 
     /// The order has gone through to its end.

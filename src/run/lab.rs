@@ -13,11 +13,12 @@ use super::target::{Edge, Target};
 use super::window::{Accounts, NodeStatus, Reading, read_status};
 use super::{activity, disks, header};
 use crate::error::Result;
+use crate::lab::Lab;
 use crate::lab::handshake::rtts_us;
 use crate::lab::mode::CATCH_UP_LIMIT;
 use crate::lab::netns::Place;
 use crate::lab::network::probe_rtt_us;
-use crate::lab::node::PORT;
+use crate::lab::node::{Node, PORT};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::applying;
@@ -25,9 +26,12 @@ use crate::observe::lag::{self, Beats};
 use crate::plan::{Cell, idle_watch};
 use crate::record::trials::Campaign;
 use crate::record::{
-    Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, counter,
+    Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, ServerLog, counter,
 };
 use crate::study::{Mode, Study};
+
+/// How much is kept of the end of a server's log: a start, and some hundred lines after it.
+const LOG_BYTES: usize = 32 << 10;
 
 /// The labs of a study. Dropped, all that runs in them ends.
 pub struct Labs<'s> {
@@ -335,5 +339,19 @@ impl Target for Labs<'_> {
             kept,
         };
         campaign::run_all(self.study, &mut self.rig, work, tell)
+    }
+
+    fn logs(&mut self) -> Vec<ServerLog> {
+        let of_lab = |lab: &Lab| {
+            let of_node = |node: &Node| ServerLog {
+                lab: lab.spec.name.clone(),
+                node: node.name().to_owned(),
+                log: node.log_end(LOG_BYTES),
+            };
+            lab.nodes.iter().map(of_node).collect::<Vec<ServerLog>>()
+        };
+        let mut logs: Vec<ServerLog> = self.rig.labs().iter().flat_map(of_lab).collect();
+        logs.retain(|log| !log.log.is_empty());
+        logs
     }
 }

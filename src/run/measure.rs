@@ -140,8 +140,9 @@ impl<T: Target> Measuring<'_, T> {
         }
         let status = self.target.next()?.status(cell, Edge::Begin)?;
         let warm = self.target.next()?.mark()?;
-        self.keep_seconds(warm.timeline);
         let accounts = self.target.next()?.accounts(cell)?;
+        // Whoever is told must not stand between the mark and the accounts.
+        self.keep_seconds(warm.timeline);
         let from = Reading { status, accounts };
         self.target.next()?.wait(cell.window(self.study))?;
         let window = self.target.next()?.mark()?;

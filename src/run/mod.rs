@@ -39,7 +39,7 @@ use crate::plan::Schedule;
 use lab::Labs;
 use study_run::run_study;
 
-pub use events::{Event, Events, Step};
+pub use events::{Event, Events, Injected, Step};
 pub use order::Order;
 pub use rig::Rig;
 pub use whole::{Whole, trials};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::events::{CampaignStep, Event, Events, Step};
+use super::events::{CampaignStep, Event, Events, Injected, Step};
 use super::keeper::Keeper;
 use super::measure::{STOLEN_SHARE_MAX, measure};
 use super::order::Order;
@@ -81,13 +81,10 @@ fn run_to_the_end<T: Target>(
         calm_looks: 0,
         entered: None,
     };
-    run.foresee(turns, schedule.cells());
-    while let Some(turn) = run.foreseen.get(run.outcomes.len()).copied() {
-        run.join(schedule.cells())?;
-        run.take_turn(turn, &schedule.cells()[turn.cell])?;
-        run.foresee(schedule.turns(&run.outcomes), schedule.cells());
-    }
-    run.run_campaigns()?;
+    let outcome = run.measure_and_break(turns, schedule);
+    // What servers said tells most where it ends early.
+    let kept = run.keeper.keep_logs(&run.target.logs());
+    outcome.and(kept)?;
     events.tell(Event::Finished);
     run.keeper.finish()
 }
@@ -152,6 +149,17 @@ struct StudyRun<'a, T> {
 }
 
 impl<T: Target> StudyRun<'_, T> {
+    /// All turns, beginning with these, then all faults.
+    fn measure_and_break(&mut self, turns: Vec<Turn>, schedule: &mut dyn Schedule) -> Result<()> {
+        self.foresee(turns, schedule.cells());
+        while let Some(turn) = self.foreseen.get(self.outcomes.len()).copied() {
+            self.join(schedule.cells())?;
+            self.take_turn(turn, &schedule.cells()[turn.cell])?;
+            self.foresee(schedule.turns(&self.outcomes), schedule.cells());
+        }
+        self.run_campaigns()
+    }
+
     /// Cells that the schedule has added become part of the record.
     fn join(&mut self, cells: &[Cell]) -> Result<()> {
         self.keeper.join(&cells[self.cells_kept..])?;
@@ -184,6 +192,14 @@ impl<T: Target> StudyRun<'_, T> {
         let (round, cell) = (turn.round, turn.cell);
         for &flag in &measurement.flags {
             self.events.tell(Event::Flagged { round, cell, flag });
+        }
+        for lag in &measurement.lag {
+            self.events.tell(Event::Lagged {
+                round,
+                cell,
+                node: lag.node.clone(),
+                lag_ms: lag.lag_ms_p50(),
+            });
         }
         let took_ms = self.target.unix_ms().saturating_sub(begun_ms);
         let outcome = measurement.outcome(Duration::from_millis(took_ms));
@@ -280,6 +296,8 @@ impl<T: Target> StudyRun<'_, T> {
                 }
                 CampaignStep::Ended { number, one } => {
                     keeper.append_campaign(mode, number, one)?;
+                    let injected = Injected::of(&spec.label, number, one);
+                    events.tell(Event::Injected(injected));
                     events.tell(Event::StepEnded);
                     Ok(())
                 }

@@ -15,7 +15,7 @@ use crate::load::{Iterations, Snapshot};
 use crate::observe::host;
 use crate::plan::Cell;
 use crate::record::trials::Campaign;
-use crate::record::{AppliedAlone, Header, Lag, Measurement};
+use crate::record::{AppliedAlone, Header, Lag, Measurement, ServerLog};
 
 /// For how long all CPUs are kept busy to see what is stolen of them: with two, 40 ticks.
 const ASK_FOR_CPUS: Duration = Duration::from_millis(200);
@@ -155,6 +155,11 @@ pub trait Target {
     ) -> Result<()> {
         let status = "these servers are somebody else's";
         Err(breakdown("inject a fault", status))
+    }
+
+    /// The ends of its servers' logs, as far as they can be read, whatever became of the servers.
+    fn logs(&mut self) -> Vec<ServerLog> {
+        vec![]
     }
 
     /// Leaves things as they were found, however the run ended.

@@ -227,6 +227,20 @@ fn progress_is_told_step_by_step_and_second_by_second() {
         at(|event| *event == Event::StepEnded),
     ];
     assert!(order.is_sorted(), "{order:?}");
+    // What is told of a measurement beside its figures comes before them.
+    let lagged = |event: &Event| match event {
+        Event::Lagged { node, lag_ms, .. } => node == "b" && *lag_ms == Some(2.0),
+        _ => false,
+    };
+    assert_eq!(ran.count(lagged), 2);
+    let lagged = ran.events.iter().position(lagged).unwrap();
+    assert!(lagged < order[3], "{lagged}");
+    let injected = ran.events.iter().filter_map(|event| match event {
+        Event::Injected(injected) => Some((&injected.fault[..], injected.number)),
+        _ => None,
+    });
+    let expected = [("made-up", 1), ("made-up", 2)];
+    assert_eq!(injected.collect::<Vec<_>>(), expected);
     let seconds = ran.count(|event| matches!(event, Event::Second { .. }));
     let kept: usize = ran
         .record()

@@ -20,6 +20,7 @@ pub mod mode;
 mod movable;
 pub mod moved;
 pub mod moving;
+pub mod my_cnf;
 pub mod network;
 pub mod nodes;
 pub mod overrides;
@@ -77,8 +78,8 @@ pub struct Study {
     pub network: Network,
     /// TLS on every connection, replication included.
     pub tls: bool,
-    /// The user's own server settings, applied to every server before what the lab pins:
-    /// text of an option file.
+    /// The user's own server settings, applied to every server before what the lab pins: text of
+    /// an option file, of which no more is kept than servers read.
     pub my_cnf: Option<String>,
     /// The images of emulated disks, if all labs stand on such; else on plain folders.
     #[serde(default)]

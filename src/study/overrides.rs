@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::cpus::Cpus;
-use super::{Study, limits, units, written};
+use super::{Study, limits, my_cnf, units, written};
 use crate::error::{Error, Mistake, Result};
 
 /// Values from the command line; `None` leaves what the study says.
@@ -82,7 +82,8 @@ impl Study {
         self.measure = overrides.measure.unwrap_or(self.measure);
         self.cpus = overrides.cpus.unwrap_or(self.cpus);
         self.tls = overrides.tls.unwrap_or(self.tls);
-        self.my_cnf = overrides.my_cnf_text.clone().or(self.my_cnf);
+        let given = overrides.my_cnf_text.as_deref().map(my_cnf::of_servers);
+        self.my_cnf = given.or(self.my_cnf);
         let is_ok = written::check_length(&self);
         is_ok.map_err(|advice| Mistake::new(PLACE, "", "", &advice))?;
         Ok(self)

@@ -25,7 +25,7 @@ pub fn lab_lock() -> LabLock {
     assert!(
         missing.is_empty(),
         "this machine cannot run lab tests; missing: {}. \
-         To leave them out: cargo test -- --skip lab_",
+         To leave them out: cargo test --release -- --skip lab_",
         missing.join("; ")
     );
     let file = File::create(LOCK_FILE).expect(LOCK_FILE);

@@ -260,7 +260,7 @@ fn lab_campaign_group_begun_anew_with_the_wrong_member_loses_what_it_lacked() {
 /// The server that takes the writes is killed; the others go on by themselves.
 fn members_go_on(ground: &Ground, mode: &str, more: &str) -> Trial {
     // The catalogue ends it once clients have been served: this is for a slow machine only.
-    let more = format!("afterwards = \"60s\"\n{more}");
+    let more = format!("afterwards = \"60s\"\nserved_for = \"3s\"\n{more}");
     let campaign = broken_in(ground, mode, ("member-killed", &more), 1);
     let trial = whole(&campaign);
     assert_eq!(trial.steps[0].nodes, [0]);

@@ -429,9 +429,11 @@ const DOWNGRADE: &str = r#"
 rounds = 1
 warmup = "0.2s"
 measure = "1.2s"
+sites = ["a", "b"]
 [[mode]]
 server = "mysql"
 mode = "semisync"
+nodes = 2
 timeout = "500ms"
 [[sweep]]
 workload = "update_index"

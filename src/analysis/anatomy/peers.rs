@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::apart::Apart;
 use super::delays::Pair;
 use super::group::{Group, Sample};
 use super::lines::{Line, Lines};
@@ -13,7 +14,7 @@ use crate::analysis::summary::{Value, WaitsFor};
 /// trips to the farthest site, and is named if it foretells all.
 const AGREES: f64 = 0.05;
 /// Fewer round trips than this are none.
-const NONE: f64 = 0.1;
+pub const NONE: f64 = 0.1;
 /// A candidate that says how many round trips a commit takes at equal distances may be off by so
 /// much of them.
 const TRIPS_SHARE: f64 = 0.1;
@@ -105,80 +106,22 @@ pub fn waits_for(group: &Group, sites: &[String], lines: &Lines) -> Option<Waits
     })
 }
 
-/// Distances from the writer to each peer, in the order of the sites, and between the peers.
-struct Apart {
-    peers: Vec<f64>,
-    peer_pairs: Vec<(usize, usize, f64)>,
-}
-
-impl Apart {
-    fn of(sample: &Sample, sites: &[String]) -> Option<Apart> {
-        let (writer, peers) = sites.split_first()?;
-        let to = |peer: &String| between(&sample.rtts_us, writer, peer);
-        let pairs = (0..peers.len()).flat_map(|b| (b + 1..peers.len()).map(move |c| (b, c)));
-        let pair =
-            |(b, c): (usize, usize)| Some((b, c, between(&sample.rtts_us, &peers[b], &peers[c])?));
-        Some(Apart {
-            peers: peers.iter().map(to).collect::<Option<_>>()?,
-            peer_pairs: pairs.map(pair).collect::<Option<_>>()?,
-        })
-    }
-
-    fn sorted(&self) -> Vec<f64> {
-        let mut sorted = self.peers.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted
-    }
-
-    fn farthest(&self) -> f64 {
-        self.peers.iter().copied().fold(0.0, f64::max)
-    }
-
-    fn mean(&self) -> f64 {
-        self.peers.iter().sum::<f64>() / self.peers.len() as f64
-    }
-
-    /// A third of the longest way from the writer over two peers and back.
-    fn ring(&self) -> f64 {
-        let round = |(b, c, apart): &(usize, usize, f64)| self.peers[*b] + apart + self.peers[*c];
-        self.peer_pairs.iter().map(round).fold(0.0, f64::max) / 3.0
-    }
-
-    fn all(&self) -> impl Iterator<Item = f64> {
-        let between = self.peer_pairs.iter().map(|(_, _, apart)| *apart);
-        self.peers.iter().copied().chain(between)
-    }
-}
-
 /// Whether a candidate foretells a latency, and whether it may as far as the rounds' scatter tells.
 struct Foretold {
     agrees: bool,
     may_agree: bool,
 }
 
-/// A way to wait: the equal distance at which a commit would take as long.
+/// A way to wait.
 struct Candidate {
     whom: WaitsFor,
-    equal_to: Box<dyn Fn(&Apart) -> f64>,
     /// Round trips at equal distances, where it says how many.
     trips: Option<f64>,
 }
 
 impl Candidate {
-    fn new(whom: WaitsFor, equal_to: impl Fn(&Apart) -> f64 + 'static) -> Candidate {
-        Candidate {
-            whom,
-            equal_to: Box::new(equal_to),
-            trips: None,
-        }
-    }
-
-    /// Of a way to wait that takes so many round trips and no other number.
-    fn of_trips(self, trips: f64) -> Candidate {
-        Candidate {
-            trips: Some(trips),
-            ..self
-        }
+    fn of_any_trips(whom: WaitsFor) -> Candidate {
+        Candidate { whom, trips: None }
     }
 
     fn fits(&self, trips: f64) -> bool {
@@ -215,10 +158,9 @@ impl Candidate {
 
     /// The latency got less the one foretold, and the longest of all distances.
     fn off_by(&self, sample: &Sample, sites: &[String], line: &Line) -> Option<(f64, f64)> {
-        let apart = Apart::of(sample, sites)?;
-        let foretold_us = line.at((self.equal_to)(&apart));
-        let longest_us = apart.all().fold(0.0, f64::max);
-        Some((sample.latency_us - foretold_us, longest_us))
+        let apart = Apart::of(sites, |one, other| between(&sample.rtts_us, one, other))?;
+        let foretold_us = line.at(apart.equal_to(&self.whom, sites)?);
+        Some((sample.latency_us - foretold_us, apart.longest()))
     }
 }
 
@@ -227,29 +169,33 @@ fn candidates(sites: &[String]) -> Vec<Candidate> {
     if peers < 2 {
         return vec![];
     }
-    let kth = |k: usize| {
-        let whom = match k {
-            1 => WaitsFor::Nearest,
-            _ if k == peers => WaitsFor::Farthest,
-            _ => WaitsFor::Kth(k as u32),
-        };
-        Candidate::new(whom, move |apart: &Apart| apart.sorted()[k - 1])
+    let kth = |k: usize| match k {
+        1 => WaitsFor::Nearest,
+        _ if k == peers => WaitsFor::Farthest,
+        _ => WaitsFor::Kth(k as u32),
     };
-    let site = |(at, site): (usize, &String)| {
-        Candidate::new(WaitsFor::Site(site.clone()), move |apart: &Apart| {
-            apart.peers[at]
-        })
-    };
-    let order = Candidate::new(WaitsFor::Each, Apart::mean);
-    let ring = Candidate::new(WaitsFor::Ring, Apart::ring).of_trips(1.5);
-    let with_farthest = |apart: &Apart| (2.0 * apart.mean() + apart.farthest()) / 3.0;
-    let after = Candidate::new(WaitsFor::OrderAndFarthest, with_farthest).of_trips(3.0);
     let by_distance = (1..=peers).map(kth);
-    let by_site = sites[1..].iter().enumerate().map(site);
-    by_distance
-        .chain(by_site)
-        .chain([order, ring, after])
-        .collect()
+    let by_site = sites[1..].iter().cloned().map(WaitsFor::Site);
+    let any = by_distance.chain(by_site).chain([WaitsFor::Each]);
+    let of_trips = [(WaitsFor::Ring, 1.5), (WaitsFor::OrderAndFarthest, 3.0)];
+    let of_trips = of_trips.map(|(whom, trips)| Candidate {
+        whom,
+        trips: Some(trips),
+    });
+    any.map(Candidate::of_any_trips).chain(of_trips).collect()
+}
+
+/// All ways to wait that a commit of so many round trips may have, where no unequal distances were
+/// measured that would tell which. With one peer there is one way, with none nobody is waited for.
+pub fn possible(sites: &[String], trips: f64) -> Vec<WaitsFor> {
+    match sites.len() {
+        0 | 1 => vec![WaitsFor::Nobody],
+        2 => vec![WaitsFor::Nearest],
+        _ => {
+            let fitting = candidates(sites).into_iter().filter(|one| one.fits(trips));
+            fitting.map(|one| one.whom).collect()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -25,9 +25,37 @@ pub fn differs([a, b]: [&Record; 2], rows: &BTreeSet<(usize, usize)>) -> Vec<Dif
     found.extend(variables(a, b, rows));
     found.extend(host(&a.host, &b.host));
     found.extend(study(&a.study, &b.study));
-    let version = |header: &Header| header.acklab_version.clone();
-    found.extend(unless_same("acklab", [version(a), version(b)]));
+    found.extend(acklab(a, b));
     found
+}
+
+/// What a run stands on besides its study: servers, machine, acklab. Servers that B lacks are told.
+pub fn surroundings(a: &Header, b: &Header) -> Vec<Difference> {
+    let differs = |of_a: &ServerFacts| {
+        let mut all = b.servers.iter();
+        match all.find(|of_b| of_b.name == of_a.name) {
+            Some(of_b) => server(&of_a.name, of_a, of_b),
+            None => unless_same(&of_a.name, [of_a.version.clone(), "none".to_owned()]),
+        }
+    };
+    let mut found: Vec<Difference> = a.servers.iter().filter_map(differs).collect();
+    found.extend(host(&a.host, &b.host));
+    found.extend(acklab(a, b));
+    found
+}
+
+fn acklab(a: &Header, b: &Header) -> Option<Difference> {
+    let version = |header: &Header| header.acklab_version.clone();
+    unless_same("acklab", [version(a), version(b)])
+}
+
+/// By their versions, or where these are the same by where they came from.
+fn server(what: &str, a: &ServerFacts, b: &ServerFacts) -> Option<Difference> {
+    let told: fn(&ServerFacts) -> &String = match a.version == b.version {
+        true => |facts| &facts.source,
+        false => |facts| &facts.version,
+    };
+    unless_same(what, [told(a).clone(), told(b).clone()])
 }
 
 fn unless_same(what: &str, [a, b]: [String; 2]) -> Option<Difference> {
@@ -54,11 +82,7 @@ fn servers(a: &Header, b: &Header, rows: &BTreeSet<(usize, usize)>) -> Vec<Diffe
             true => one,
             false => format!("{one} → {other}"),
         };
-        let told: fn(ServerFacts) -> String = match of_a.version == of_b.version {
-            true => |facts: ServerFacts| facts.source,
-            false => |facts: ServerFacts| facts.version,
-        };
-        unless_same(&what, [told(of_a), told(of_b)])
+        server(&what, &of_a, &of_b)
     };
     names.into_iter().filter_map(version).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cell::FlagCount;
 use super::estimate::Value;
@@ -172,8 +172,8 @@ pub enum Source {
 }
 
 /// Whom a commit waits for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
 pub enum WaitsFor {
     Nobody,
     Nearest,
@@ -210,6 +210,27 @@ impl From<WaitsFor> for String {
     }
 }
 
+impl From<String> for WaitsFor {
+    /// What is no such word is undecided.
+    fn from(word: String) -> WaitsFor {
+        if let Some(site) = word.strip_prefix("site ") {
+            return WaitsFor::Site(site.to_owned());
+        }
+        if let Some(Ok(k)) = word.strip_prefix("nearest-").map(str::parse) {
+            return WaitsFor::Kth(k);
+        }
+        match &word[..] {
+            "nobody" => WaitsFor::Nobody,
+            "nearest" => WaitsFor::Nearest,
+            "farthest" => WaitsFor::Farthest,
+            "each" => WaitsFor::Each,
+            "ring" => WaitsFor::Ring,
+            "order-and-farthest" => WaitsFor::OrderAndFarthest,
+            _ => WaitsFor::Undecided,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,5 +242,22 @@ mod tests {
         assert_eq!(word(WaitsFor::OrderAndFarthest), "order-and-farthest");
         assert_eq!(word(WaitsFor::Kth(2)), "nearest-2");
         assert_eq!(word(WaitsFor::Site("nearest".into())), "site nearest");
+    }
+
+    #[test]
+    fn the_word_is_read_again() {
+        for whom in [
+            WaitsFor::Nobody,
+            WaitsFor::Nearest,
+            WaitsFor::Kth(2),
+            WaitsFor::Farthest,
+            WaitsFor::Site("nearest".into()),
+            WaitsFor::Each,
+            WaitsFor::Ring,
+            WaitsFor::OrderAndFarthest,
+            WaitsFor::Undecided,
+        ] {
+            assert_eq!(WaitsFor::from(String::from(whom.clone())), whom);
+        }
     }
 }

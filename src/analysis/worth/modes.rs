@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::campaign::CampaignWorth;
+use super::disaster::Disaster;
 use super::expected::Foretold;
 use super::staleness::StaleShare;
 use crate::analysis::summary::{Estimate, Value};
@@ -25,6 +26,10 @@ pub struct ModeWorth {
     pub worth: CampaignWorth,
     /// A control: it must lose, or must not.
     pub is_control: bool,
+    /// Which machines it takes, if that is all that it does. No part of the JSON: the schedule says
+    /// it there.
+    #[serde(skip)]
+    pub disaster: Option<Disaster>,
     /// What was to be done: a line for each step.
     pub schedule: Vec<String>,
     /// What was done in each trial, and how clients fared.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::campaign::{CampaignWorth, summarise, under_controls, without_controls};
+use super::disaster::Disaster;
 use super::expected::{Foretold, foretold};
 use super::fresh_reads::{Places, fresh_reads, name};
 use super::modes::{Course, CourseStep, ModeWorth};
@@ -152,6 +153,7 @@ fn of_mode(
         mode: spec.mode.name().to_owned(),
         settings: terms::settings(spec),
         is_control: told.fault.control.is_some(),
+        disaster: Disaster::of(&told.fault),
         schedule: told.fault.steps.iter().map(|step| step.words()).collect(),
         courses: told.courses,
         foretold: told.foretold,

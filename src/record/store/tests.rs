@@ -1,17 +1,20 @@
 //! Records as files.
 
 mod killed;
+mod looks;
 mod schedules;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::error::Error;
 use crate::record::history::{Answer, History, Transfer};
 use crate::record::trials::{self, Done};
-use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic};
+use crate::record::{Degraded, DiskGot, DiskUse, Host, Lag, LinkTraffic, ServerLog};
 use crate::study::faults;
 use crate::study::{Disk, Disks, Distances, ImagePlace, Images, ModeSpec, Study, Sweep};
 
@@ -230,6 +233,75 @@ fn what_was_kept_is_read_back() {
     assert_eq!(record.measurements, [measurement(0, 0), measurement(0, 1)]);
     assert!(record.finished);
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "one file");
+}
+
+fn log(node: &str) -> ServerLog {
+    ServerLog {
+        lab: "mysql-single".into(),
+        node: node.into(),
+        log: "[Note] ready\n".into(),
+    }
+}
+
+#[test]
+fn servers_logs_are_kept_beside_and_change_nothing_else() {
+    let (_folder, path, mut store) = created();
+    store.keep_logs(&[]).unwrap();
+    store.keep_logs(&[log("a")]).unwrap();
+    assert!(!path.exists(), "they alone make no record");
+    store.append(&measurement(0, 0)).unwrap();
+    drop(store);
+    assert_eq!(server_logs(&path).unwrap(), [log("a")]);
+    let mut store = Store::resume(&path).unwrap();
+    store.keep_logs(&[log("b")]).unwrap();
+    store.finish().unwrap();
+    assert_eq!(server_logs(&path).unwrap(), [log("a"), log("b")]);
+    let record = Record::open(&path).unwrap();
+    assert_eq!(record.measurements, [measurement(0, 0)]);
+    let (_folder, path, mut store) = created();
+    store.append(&measurement(0, 0)).unwrap();
+    assert!(server_logs(&path).unwrap().is_empty());
+    assert!(server_logs(&path.with_file_name("absent")).is_err());
+}
+
+#[test]
+fn a_copy_has_other_texts_and_nothing_of_the_old_ones() {
+    let (folder, path, mut store) = created();
+    let mut other = header();
+    other.remarks = vec!["planted ".repeat(20_000)];
+    store.update_header(&other).unwrap();
+    store.append(&measurement(0, 0)).unwrap();
+    other.remarks = vec!["planted at last".into()];
+    store.update_header(&other).unwrap();
+    store.keep_logs(&[log("planted")]).unwrap();
+    let to = folder.path().join("copy");
+    let tables = std::cell::RefCell::new(Vec::new());
+    copy(&path, &to, &|table, text| {
+        tables.borrow_mut().push(table.to_owned());
+        text.contains("planted")
+            .then(|| text.replace("planted", "gone"))
+    })
+    .unwrap();
+    let bytes = std::fs::read(&to).unwrap();
+    let is_there = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+    assert!(!is_there(b"planted") && is_there(b"gone at last"));
+    other.remarks = vec!["gone at last".into()];
+    let copied = Record::open(&to).unwrap();
+    assert_eq!(copied.header, other);
+    assert_eq!(copied.measurements, [measurement(0, 0)]);
+    assert_eq!(server_logs(&to).unwrap(), [log("gone")]);
+    assert!(
+        copy(&path, &to, &|_, _| None).is_err(),
+        "it is there already"
+    );
+    let mut tables = tables.into_inner();
+    tables.dedup();
+    assert_eq!(
+        tables,
+        ["run", "measurement", "server_log"],
+        "in this order"
+    );
+    assert!(copy(&folder.path().join("none"), &to, &|_, _| None).is_err());
 }
 
 #[test]

@@ -1,28 +1,34 @@
 //! Trials of faults: what clients had of one, with its steps marked; and what a mode loses against
 //! what it costs.
 
-use plotters::prelude::*;
-
-use super::canvas::{self, Area, Drawn, font, tick};
-use super::chart::{Chart, file_name};
+use super::chart::{Chart, Subject, file_name};
 use crate::analysis::Summary;
-use crate::analysis::worth::{Course, Judged, ModeWorth};
+use crate::analysis::interval::median;
+use crate::analysis::worth::{Course, CourseStep, Judged, ModeWorth};
+use crate::report::entry::Entry;
+use crate::report::numbers::{Unit, digits, percent};
+use crate::report::page::Table;
+use crate::report::picture::{Axis, Plot, Point, Series, Span, Upright, Way};
 
-const HEIGHT: u32 = 400;
-/// Room for the steps beside the chart, and for the modes.
-const LEGEND_WIDTH: u32 = 270;
-const GAP: RGBColor = RGBColor(204, 0, 0);
 /// Windows in a second.
 const WINDOWS_PER_S: f64 = 10.0;
+/// Rows of the table below, at most: of a longer trial each is of several windows.
+const ROWS_MAX: usize = 60;
 /// Beside an axis, so that what is zero can be seen.
 const BELOW: f64 = -0.03;
+const SECONDS: &str = "seconds from the clients' start";
+const TAKES: &str = "ms for one commit, median, nothing else at work";
+const LOSES: &str = "share of faults that lose something, 95 %";
 
 /// Of each campaign the trial in which nobody was served for longest.
 pub fn courses(summary: &Summary) -> Vec<Chart> {
-    summary.worth.iter().filter_map(course_chart).collect()
+    let campaigns = summary.worth.iter().enumerate();
+    campaigns
+        .filter_map(|(place, one)| course_chart(place, one))
+        .collect()
 }
 
-fn course_chart(one: &ModeWorth) -> Option<Chart> {
+fn course_chart(place: usize, one: &ModeWorth) -> Option<Chart> {
     let trials = one.courses.iter().zip(&one.worth.each);
     let gap_us = |(_, judged): &(&Course, &Judged)| {
         let s = judged.service.no_service_s.unwrap_or(0.0);
@@ -38,17 +44,10 @@ fn course_chart(one: &ModeWorth) -> Option<Chart> {
     );
     Some(Chart {
         name: file_name("trial", &[&one.label, fault]),
-        svg: canvas::svg(&title, HEIGHT, |area| {
-            let (plot, beside) = area.split_horizontally(canvas::WIDTH - LEGEND_WIDTH);
-            draw_course(&plot, course, gap(judged))?;
-            let names: Vec<String> = course
-                .steps
-                .iter()
-                .map(|step| format!("{} {}", step.step, step.deed))
-                .collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            canvas::legend(&beside, &names)
-        }),
+        subject: Subject::Trial(place),
+        picture: course_plot(course, gap(judged)).picture(&title),
+        table: course_table(course),
+        title,
     })
 }
 
@@ -58,124 +57,187 @@ fn gap(judged: &Judged) -> Option<(f64, f64)> {
     Some((from_s, from_s + judged.service.no_service_s?))
 }
 
-fn draw_course(area: &Area, course: &Course, gap: Option<(f64, f64)>) -> Drawn {
+/// Of each window when it began, in s, and its rate.
+fn rates(course: &Course) -> Vec<(f64, f64)> {
     let windows = course.acknowledged_per_100_ms.iter();
     let rates = windows.map(|count| f64::from(*count) * WINDOWS_PER_S);
-    // A window's rate stands at its middle.
-    let middles = (0..).map(|window| (f64::from(window) + 0.5) / WINDOWS_PER_S);
-    let points: Vec<(f64, f64)> = middles.zip(rates).collect();
-    let highest = points.iter().map(|(_, rate)| *rate).fold(1.0, f64::max) * 1.06;
-    let ends = course.steps.iter().map(|step| step.ended_s);
-    let ends = ends.chain(points.iter().map(|(at, _)| *at));
-    let last = ends.chain(gap.map(|(_, to)| to)).fold(1.0, f64::max);
-    let mut chart = ChartBuilder::on(area)
-        .margin(8)
-        .margin_top(18)
-        .x_label_area_size(44)
-        .y_label_area_size(70)
-        .build_cartesian_2d(0.0..last * 1.02, 0.0..highest)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("seconds from the clients' start")
-        .y_desc("commits/s")
-        .x_label_formatter(&|value| tick(*value))
-        .y_label_formatter(&|value| tick(*value))
-        .label_style(font(13))
-        .axis_desc_style(font(14))
-        .draw()?;
-    if let Some((from, to)) = gap {
-        let band = Rectangle::new([(from, 0.0), (to, highest)], GAP.mix(0.18).filled());
-        chart.draw_series([band])?;
+    let begins = (0..).map(|window| f64::from(window) / WINDOWS_PER_S);
+    begins.zip(rates).collect()
+}
+
+fn course_plot(course: &Course, gap: Option<(f64, f64)>) -> Plot {
+    // A window's rate stands from its beginning to its end.
+    let mut rates = rates(course);
+    let last = rates.last().copied();
+    rates.extend(last.map(|(from_s, rate)| (from_s + 1.0 / WINDOWS_PER_S, rate)));
+    let point = |(from_s, rate): (f64, f64)| Point {
+        across: from_s,
+        up: rate,
+        ..Point::default()
+    };
+    let upright = |step: &CourseStep| Upright {
+        at: step.begun_s,
+        number: step.step.to_string(),
+        name: step.deed.clone(),
+    };
+    let span = |(from, to): (f64, f64)| Span {
+        from,
+        to,
+        name: "nobody served".to_owned(),
+    };
+    Plot {
+        across: Axis {
+            title: SECONDS.to_owned(),
+            ..Axis::default()
+        },
+        up: Axis {
+            title: "commits/s".to_owned(),
+            ..Axis::default()
+        },
+        series: vec![Series {
+            name: "commits acknowledged".to_owned(),
+            way: Way::Steps,
+            points: rates.into_iter().map(point).collect(),
+        }],
+        spans: gap.map(span).into_iter().collect(),
+        uprights: course.steps.iter().map(upright).collect(),
     }
-    chart.draw_series(LineSeries::new(points, BLACK.stroke_width(2)))?;
-    for (index, step) in course.steps.iter().enumerate() {
-        let colour = canvas::colour(index);
-        let upright = vec![(step.begun_s, 0.0), (step.begun_s, highest)];
-        chart.draw_series([PathElement::new(upright, colour.stroke_width(2))])?;
-        let number = Text::new(step.step.to_string(), (-3, -14), font(13));
-        chart.draw_series([EmptyElement::at((step.begun_s, highest)) + number])?;
-    }
-    Ok(())
+}
+
+/// Each row a tenth of a second, or the median of several.
+fn course_table(course: &Course) -> Table {
+    let rates = rates(course);
+    let step = rates.len().div_ceil(ROWS_MAX).max(1);
+    let title = match step {
+        1 => "from s".to_owned(),
+        _ => format!("from s, median of {step} windows of 0.1 s"),
+    };
+    let mut table = Table::new(&[(&title[..], true), ("commits/s", false), ("done", true)]);
+    let row = |windows: &[(f64, f64)]| {
+        let from_s = windows[0].0;
+        let to_s = from_s + windows.len() as f64 / WINDOWS_PER_S;
+        let each: Vec<f64> = windows.iter().map(|(_, rate)| *rate).collect();
+        let is_here = |step: &&CourseStep| step.begun_s >= from_s && step.begun_s < to_s;
+        let done = course.steps.iter().filter(is_here);
+        let done: Vec<String> = done.map(|it| format!("{} {}", it.step, it.deed)).collect();
+        let done = match done.is_empty() {
+            true => Entry::NOTHING,
+            false => done.join("; ").into(),
+        };
+        vec![
+            format!("{from_s:.1}").into(),
+            Entry::number(median(&each), Unit::Number(0)),
+            done,
+        ]
+    };
+    table.rows = rates.chunks(step).map(row).collect();
+    table
 }
 
 /// A mode at one fault.
-struct Point<'s> {
+struct Compared<'s> {
     name: &'s str,
     p50_ms: f64,
     /// Of its trials those that lost something, and what share of such faults may.
-    lossy_share: f64,
+    lossy: usize,
+    sound: usize,
     low: f64,
     high: f64,
 }
 
 /// Where prices were measured: each fault that befell two modes or more.
 pub fn cost_and_worth(summary: &Summary) -> Vec<Chart> {
-    let mut faults: Vec<(&str, Vec<Point>)> = Vec::new();
+    let mut faults: Vec<(&str, Vec<Compared>)> = Vec::new();
     for one in summary.worth.iter().filter(|one| !one.is_control) {
-        let Some(point) = point(one) else {
+        let Some(compared) = compared(one) else {
             continue;
         };
         match faults.iter_mut().find(|(name, _)| *name == one.worth.fault) {
-            Some((_, points)) => points.push(point),
-            None => faults.push((&one.worth.fault, vec![point])),
+            Some((_, all)) => all.push(compared),
+            None => faults.push((&one.worth.fault, vec![compared])),
         }
     }
-    let told = faults.into_iter().filter(|(_, points)| points.len() > 1);
-    told.map(|(fault, points)| worth_chart(fault, &points))
-        .collect()
+    let told = faults.into_iter().filter(|(_, all)| all.len() > 1);
+    told.map(|(fault, all)| worth_chart(fault, &all)).collect()
 }
 
-fn point(one: &ModeWorth) -> Option<Point<'_>> {
+fn compared(one: &ModeWorth) -> Option<Compared<'_>> {
     let (lossy, sound) = (one.worth.trials_with_loss, one.worth.trials_sound);
     let p50_us = one.price.as_ref()?.p50_us?;
-    (sound > 0).then(|| Point {
+    (sound > 0).then(|| Compared {
         name: &one.label,
         p50_ms: p50_us / 1e3,
-        lossy_share: lossy as f64 / sound as f64,
+        lossy,
+        sound,
         low: one.worth.loss_share_min.unwrap_or(0.0),
         high: one.worth.loss_share_max.unwrap_or(1.0),
     })
 }
 
-fn worth_chart(fault: &str, points: &[Point]) -> Chart {
-    let title = format!("{fault}: what is lost against what a commit takes");
-    Chart {
-        name: file_name("worth", &[fault]),
-        svg: canvas::svg(&title, HEIGHT, |area| {
-            let (plot, beside) = area.split_horizontally(canvas::WIDTH - LEGEND_WIDTH);
-            draw_points(&plot, points)?;
-            let names: Vec<&str> = points.iter().map(|point| point.name).collect();
-            canvas::legend(&beside, &names)
-        }),
+impl Compared<'_> {
+    fn lost(&self) -> String {
+        format!("{} of {}", self.lossy, self.sound)
+    }
+
+    fn series(&self) -> Series {
+        let point = Point {
+            across: self.p50_ms,
+            up: self.lossy as f64 / self.sound as f64,
+            ends: Some((self.low, self.high)),
+            told: format!(
+                "{} ms, lost in {} trials: {} to {} of such faults",
+                digits(self.p50_ms, 2),
+                self.lost(),
+                percent(self.low),
+                percent(self.high)
+            ),
+        };
+        Series {
+            name: self.name.to_owned(),
+            way: Way::Points,
+            points: vec![point],
+        }
+    }
+
+    fn row(&self) -> Vec<Entry> {
+        vec![
+            self.name.into(),
+            Entry::number(Some(self.p50_ms), Unit::Number(2)),
+            self.lost().into(),
+            Entry::number(Some(self.low), Unit::Share),
+            Entry::number(Some(self.high), Unit::Share),
+        ]
     }
 }
 
-fn draw_points(area: &Area, points: &[Point]) -> Drawn {
-    let longest = points.iter().map(|point| point.p50_ms).fold(0.0, f64::max) * 1.06;
-    let mut chart = ChartBuilder::on(area)
-        .margin(8)
-        .x_label_area_size(44)
-        .y_label_area_size(70)
-        .build_cartesian_2d(0.0..longest.max(1.0), BELOW..1.0 - BELOW)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("ms for one commit, median, nothing else at work")
-        .y_desc("share of faults that lose something, 95 %")
-        .x_label_formatter(&|value| tick(*value))
-        .y_label_formatter(&|value| tick(*value))
-        .label_style(font(13))
-        .axis_desc_style(font(14))
-        .draw()?;
-    for (index, point) in points.iter().enumerate() {
-        let colour = canvas::colour(index);
-        let ends = [point.low, point.high].map(|share| (point.p50_ms, share));
-        chart.draw_series([PathElement::new(ends, colour.stroke_width(2))])?;
-        let caps = ends.map(|end| EmptyElement::at(end) + canvas::level_cap(colour));
-        chart.draw_series(caps)?;
-        let at = (point.p50_ms, point.lossy_share);
-        chart.draw_series([Circle::new(at, 6, canvas::mark(index))])?;
+fn worth_chart(fault: &str, all: &[Compared]) -> Chart {
+    let title = format!("{fault}: what is lost against what a commit takes");
+    let plot = Plot {
+        across: Axis {
+            title: TAKES.to_owned(),
+            ..Axis::default()
+        },
+        up: Axis {
+            title: LOSES.to_owned(),
+            range: Some((BELOW, 1.0 - BELOW)),
+            ..Axis::default()
+        },
+        series: all.iter().map(Compared::series).collect(),
+        ..Plot::default()
+    };
+    let mut table = Table::new(&[
+        ("mode", true),
+        ("ms per commit", false),
+        ("trials that lost something", true),
+        ("of such faults at least", false),
+        ("at most (95 %)", false),
+    ]);
+    table.rows = all.iter().map(Compared::row).collect();
+    Chart {
+        name: file_name("worth", &[fault]),
+        subject: Subject::Worth,
+        picture: plot.picture(&title),
+        table,
+        title,
     }
-    Ok(())
 }

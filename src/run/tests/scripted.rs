@@ -8,7 +8,9 @@ use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
 use crate::plan::Cell;
 use crate::record::trials::{self, Campaign};
-use crate::record::{AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, histogram};
+use crate::record::{
+    AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, ServerLog, histogram,
+};
 use crate::run::events::{CampaignStep, Event, Events, Step};
 use crate::run::order::Order;
 use crate::run::target::{Edge, Target};
@@ -43,6 +45,8 @@ pub struct Script {
     /// Latency of all transactions at an offered rate.
     pub latency_us: Option<fn(u32) -> u64>,
     pub cannot_close: bool,
+    /// What its servers have in their logs.
+    pub logs: Vec<ServerLog>,
     /// All steps that were taken.
     pub steps: Vec<String>,
     pub is_load_running: bool,
@@ -254,7 +258,11 @@ impl Target for Scripted {
 
     fn lag(&mut self, _cell: &Cell) -> Result<Vec<Lag>> {
         self.step("lag")?;
-        Ok(vec![])
+        Ok(vec![Lag {
+            node: "b".to_owned(),
+            lag_ms: vec![9.0, 1.0, 2.0],
+            catch_up_ms: None,
+        }])
     }
 
     fn catch_up(&mut self, _cell: &Cell, _lags: &mut [Lag]) -> Result<()> {
@@ -307,6 +315,10 @@ impl Target for Scripted {
             tell(CampaignStep::Ended { number, one: &one })?;
         }
         Ok(())
+    }
+
+    fn logs(&mut self) -> Vec<ServerLog> {
+        self.0.borrow().logs.clone()
     }
 
     fn close(self, _events: &dyn Events) -> Result<()> {

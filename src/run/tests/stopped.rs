@@ -1,6 +1,8 @@
 //! Runs that are stopped or break down, and what goes on from there.
 
 use super::*;
+use crate::record::ServerLog;
+use crate::record::store::server_logs;
 
 /// Whatever goes wrong, and at whichever step: the target, as it is closed, finds no applier at
 /// rest.
@@ -263,6 +265,28 @@ fn check_ended(ran: &Ran, trouble: Trouble, is_last: bool, at: &str) {
         BTreeSet::from_iter(measured),
         "{at}"
     );
+}
+
+#[test]
+fn what_servers_said_is_kept_however_the_run_ended() {
+    let log = ServerLog {
+        lab: "mysql-single".to_owned(),
+        node: "a".to_owned(),
+        log: "ready for connections\n".to_owned(),
+    };
+    let steps = run(&small(), Script::default()).target.steps().len();
+    for trouble in [None, Some(Trouble::Breakdown(steps - 1))] {
+        let order = order(&small());
+        let script = Script {
+            trouble,
+            logs: vec![log.clone()],
+            ..Script::default()
+        };
+        let ran = run_as(&mut order.1.plan.schedule(), &order, script);
+        assert_eq!(ran.outcome.is_ok(), trouble.is_none());
+        let kept = server_logs(&order.1.record).unwrap();
+        assert_eq!(kept, std::slice::from_ref(&log), "{trouble:?}");
+    }
 }
 
 #[test]

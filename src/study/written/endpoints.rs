@@ -32,6 +32,9 @@ const SWEEP_KEYS: [&str; 9] = [
 /// Keys under which a password might be looked for.
 const PASSWORD_KEYS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 
+/// What a certificate in PEM form begins with.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
+
 /// Whether a row is of endpoints.
 pub fn is_one(table: &Table<'_>) -> bool {
     let mode = table.get("mode");
@@ -121,12 +124,29 @@ fn tls(table: &Table<'_>, read_file: &ReadFile<'_>) -> Tls {
 
 fn certificates(node: &Node<'_>, read_file: &ReadFile<'_>) -> Option<String> {
     let allowed = match read_file(node.words()?) {
-        Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => return Some(text),
+        Ok(text) if text.contains(CERTIFICATE) => return Some(alone(&text)),
         Ok(_) => "holds no certificate in PEM form".to_owned(),
         Err(reason) => format!("must be a file that can be read: {reason}"),
     };
     node.wrong(&allowed);
     None
+}
+
+/// The certificates of a PEM text, which may hold their keys as well: those are nobody's to keep.
+fn alone(text: &str) -> String {
+    let mut is_in_one = false;
+    let kept = |line: &&str| {
+        if line.starts_with("-----BEGIN ") {
+            is_in_one = line.starts_with(CERTIFICATE);
+        }
+        let is_kept = is_in_one;
+        is_in_one &= !line.starts_with("-----END ");
+        is_kept
+    };
+    text.lines()
+        .filter(kept)
+        .flat_map(|line| [line, "\n"])
+        .collect()
 }
 
 fn database(node: &Node<'_>) -> Option<String> {

@@ -27,8 +27,9 @@ use std::time::Duration;
 use super::articles::article_keys;
 use super::capabilities::Capabilities;
 use super::cpus::Cpus;
-use super::{Mode, Network, Study, limits, units};
+use super::{Mode, Network, Study, limits, my_cnf, units};
 use crate::error::Result;
+pub use sites::is_name as is_site;
 pub use walk::ReadFile;
 use walk::{Document, Node, Table, syntax};
 
@@ -214,7 +215,7 @@ fn network(table: &Table<'_>) -> Network {
 fn my_cnf(node: &Node<'_>, read_file: &ReadFile<'_>) -> Option<String> {
     let file = node.words()?;
     match read_file(file) {
-        Ok(text) => Some(text),
+        Ok(text) => Some(my_cnf::of_servers(&text)),
         Err(reason) => {
             node.wrong(&format!(
                 "must be an option file that can be read: {reason}"

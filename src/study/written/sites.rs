@@ -13,9 +13,7 @@ pub fn read(table: &Table<'_>) -> Vec<String> {
     let mut sites: Vec<String> = Vec::new();
     for node in node.list().unwrap_or_default() {
         let Some(name) = node.text() else { continue };
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        // Site names become names of nodes and devices, which the kernel keeps short.
-        if !(1..=8).contains(&name.len()) || !name.chars().all(is_plain) {
+        if !is_name(name) {
             node.wrong("must be 1 to 8 lower-case letters or digits");
         } else if TAKEN.contains(&name) {
             node.wrong("is a word with a meaning of its own; choose another");
@@ -25,4 +23,11 @@ pub fn read(table: &Table<'_>) -> Vec<String> {
         sites.push(name.to_owned());
     }
     sites
+}
+
+/// Whether a site can be called so: its name becomes part of names of nodes, files and devices,
+/// which the kernel keeps short.
+pub fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=8).contains(&name.len()) && name.chars().all(is_plain)
 }

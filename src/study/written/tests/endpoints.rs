@@ -10,11 +10,16 @@ fn with(lines: &str) -> String {
     format!("[[mode]]\nmode = \"endpoint\"\n{lines}{LOAD}")
 }
 
+/// A key, the certificate that it belongs to, and words around them.
+const BOTH: &str = "s3cret\n-----BEGIN PRIVATE KEY-----\ns3cret\n-----END PRIVATE KEY-----\n\
+                    -----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\ns3cret\n";
+
 /// As the other tests' reader, with a file of certificates.
 fn read_here(text: &str) -> Result<Study> {
     let read_file = |name: &str| match name {
         "ca.pem" | "authority.pem" => Ok("-----BEGIN CERTIFICATE-----\n".to_owned()),
         "key.pem" => Ok("-----BEGIN PRIVATE KEY-----\n".to_owned()),
+        "both.pem" => Ok(BOTH.to_owned()),
         _ => Err("No such file or directory".to_owned()),
     };
     parse(text, "study.toml", &capabilities::sample(), &read_file)
@@ -78,6 +83,15 @@ fn an_endpoint_can_say_more() {
         (off.tls, &off.modes[0].endpoint.as_ref().unwrap().tls),
         (false, &Tls::Off)
     );
+}
+
+#[test]
+fn of_a_file_of_certificates_nothing_else_is_kept() {
+    let study = read_here(&with(&format!("{URL}ca = \"both.pem\"\n"))).unwrap();
+    let endpoint = study.modes[0].endpoint.as_ref().unwrap();
+    let alone = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    let ca_pem = Some(alone.to_owned());
+    assert_eq!(endpoint.tls, Tls::Verify { ca_pem });
 }
 
 #[test]

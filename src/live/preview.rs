@@ -7,7 +7,7 @@ use crate::report::numbers::time;
 use crate::study::Study;
 
 /// Medians of the first round, as they come.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preview {
     rows: Vec<Row>,
     /// Labels of the distances, in the order of the table.
@@ -17,7 +17,7 @@ pub struct Preview {
     has_heading: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct Row {
     label: String,
     /// Index of the row that it is held against.
