@@ -309,9 +309,9 @@ fn sliders_move_the_table_and_the_address_holds_their_place() {
         assert!(told.contains("outside, ") || name != "compare", "{told}");
         let command = browser.text("document.getElementById('place-command').textContent");
         assert!(command.contains("ab=30ms"), "{command}");
+        settle(&mut browser);
         let hash = browser.text("location.hash");
         assert!(hash.starts_with("#foretold?rtt=30,"), "{hash}");
-        settle(&mut browser);
         let there = browser.text(TABLE);
         browser.open(&format!("{}{hash}", address(&page)), DESK, false);
         assert_eq!(

@@ -52,8 +52,8 @@ fn tell(name: &str, what: &str, errors: &Errors) {
     println!("{name}, {what}: {errors:?}");
 }
 
-/// The figures that docs/method/prediction.md prints come from here: `cargo test --test predict --
-/// --nocapture`.
+/// The figures that docs/method/prediction.md prints come from here: `cargo test --release --test
+/// predict -- --nocapture`.
 #[test]
 fn cells_of_kept_records_are_foretold_by_the_others() {
     let folder = tempfile::tempdir().expect("a folder");

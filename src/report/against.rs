@@ -85,7 +85,7 @@ pub fn added(us: Estimate, p50_us: Option<f64>) -> String {
 }
 
 /// Then nobody can tell whom of them a commit waits for.
-fn are_equally_far(mode: &ModeAgainst) -> bool {
+pub fn are_equally_far(mode: &ModeAgainst) -> bool {
     let Some(at) = mode.at.first().filter(|at| at.rtt_us.len() > 1) else {
         return false;
     };

@@ -3,9 +3,11 @@
 use super::rows::{Material, Row};
 use super::texts::{paragraph, sentences};
 use crate::analysis::Summary;
+use crate::analysis::summary::ModeAgainst;
 use crate::analysis::worth::{Disaster, ModeWorth, Verdict};
+use crate::report::entry::Entry;
 use crate::report::markup::Element;
-use crate::report::numbers::{count, percent, time};
+use crate::report::numbers::{Unit, count, percent, time};
 use crate::report::{against, label, worth};
 
 /// More rows are in the table alone.
@@ -61,7 +63,7 @@ fn about(summary: &Summary, material: &Material<'_>) -> Option<Element> {
 /// nothing lost when the writer's machine dies (0 of 20, so below 13.9 %)`
 fn sentence(summary: &Summary, row: &Row<'_>) -> String {
     let whom = row.against.as_ref().filter(|_| row.added().is_some());
-    let whom = whom.map(|mode| against::whom(summary, mode));
+    let whom = whom.and_then(|mode| waiting(summary, row, mode));
     let cost: Vec<String> = cost(row).into_iter().chain(whom).collect();
     let cost = (!cost.is_empty()).then(|| cost.join(", "));
     // The first that was tried, and each other that took something.
@@ -76,6 +78,16 @@ fn sentence(summary: &Summary, row: &Row<'_>) -> String {
         true => format!("{}: measured at other points alone", row.spec.label),
         false => format!("{}: {}", row.spec.label, parts.join("; ")),
     }
+}
+
+/// `waits for the nearest, b (2.2 ms)`; of peers that are equally far nobody can tell more than how
+/// often one of them is waited for: `1.03 ±0.05 round trips`
+fn waiting(summary: &Summary, row: &Row<'_>, mode: &ModeAgainst) -> Option<String> {
+    if !against::are_equally_far(mode) {
+        return Some(against::whom(summary, mode));
+    }
+    let trips = Entry::plus_minus(Some(row.anatomy?.round_trips?), Unit::Trips);
+    Some(format!("{trips} round trips"))
 }
 
 fn cost(row: &Row<'_>) -> Option<String> {
