@@ -398,6 +398,10 @@ fn a_record_is_written_as_a_page() {
     std::fs::create_dir(folder.path().join("there")).unwrap();
     for (words, why) in [
         (&["--html", "there"][..], "is a folder"),
+        (
+            &["--html", "there/../compare.acklab"],
+            "is the record itself",
+        ),
         (&["--html", "absent/out.html"], "in a folder that is there"),
         (
             &["--html", "out.html", "--baseline", "mysql asink"],

@@ -66,6 +66,7 @@ fn cells_of_kept_records_are_foretold_by_the_others() {
     ] {
         let held = foretold(&record).held;
         tell(name, "p50 at one connection", &held.single);
+        tell(name, "p99 at one connection", &held.single_p99);
         assert!(held.single.cells >= cells, "{name}: {:?}", held.single);
         let median = held.single.median.expect("cells were foretold");
         assert!(median <= most, "{name}: {median}");
@@ -81,6 +82,11 @@ fn cells_of_kept_records_are_foretold_by_the_others() {
         "group-replication-2017",
         "p50 at 16 connections",
         &shared.several,
+    );
+    tell(
+        "group-replication-2017",
+        "p99 at 16 connections",
+        &shared.several_p99,
     );
     tell(
         "group-replication-2017",

@@ -31,16 +31,8 @@ pub struct Single {
     pub flush_us: f64,
     /// The mean over the median.
     pub mean_ratio: f64,
-    /// What the 99th percentile is above the median.
-    pub tail: Option<Tail>,
-}
-
-/// A percentile in µs with its interval; both ends absent where none can be given.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Tail {
-    pub us: f64,
-    pub low_us: Option<f64>,
-    pub high_us: Option<f64>,
+    /// What the 99th percentile is above the median; absent of too few commits.
+    pub tail_us: Option<f64>,
 }
 
 /// What commits of several connections want of what they share.

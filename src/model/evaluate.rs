@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::at::At;
-use super::coefficients::{AtConnections, Coefficients, Demand, Pipeline, Several, Single, Tail};
+use super::coefficients::{AtConnections, Coefficients, Demand, Pipeline, Several, Single};
 use super::network::{Speed, Station, per_us, solve};
 use crate::analysis::anatomy::Apart;
 
@@ -19,7 +19,7 @@ pub struct Foretold {
     /// Absent, as commits/s are, at several connections of which the record does not tell.
     pub p50_us: Option<Span>,
     /// Absent where the record has too few commits for it, too.
-    pub p99_us: Option<SpanOfTail>,
+    pub p99_us: Option<Span>,
     pub commits_per_s: Option<Span>,
     /// What no number of connections carries more than; absent where nothing tells it.
     pub most: Option<Most>,
@@ -36,14 +36,6 @@ pub struct Foretold {
 pub struct Span {
     pub low: f64,
     pub high: f64,
-}
-
-/// A percentile of the shortest and the longest way to wait, with the ends of both intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SpanOfTail {
-    pub us: Span,
-    pub low_us: Option<f64>,
-    pub high_us: Option<f64>,
 }
 
 /// The most that can be carried.
@@ -119,16 +111,11 @@ fn told(of: &Coefficients, at: &At, near: &Way, far: &Way) -> Foretold {
         None => vec![],
     };
     limits.dedup();
-    let p99 = near.p99.zip(far.p99);
     let most = both(|way| way.most_per_s);
     let appliers = of.several.as_ref().and_then(|several| several.appliers);
     Foretold {
         p50_us: both(|way| way.p50_us),
-        p99_us: p99.map(|(near, far)| SpanOfTail {
-            us: Span::of(near.us, far.us),
-            low_us: near.low_us.zip(far.low_us).map(|(a, b)| a.min(b)),
-            high_us: near.high_us.zip(far.high_us).map(|(a, b)| a.max(b)),
-        }),
+        p99_us: both(|way| way.p99_us),
         commits_per_s: both(|way| way.commits_per_s),
         most: most.map(|commits_per_s| Most {
             commits_per_s,
@@ -149,7 +136,7 @@ fn flush_us(single: &Single, at: &At) -> f64 {
 /// All that is foretold where a commit waits as at one equal distance.
 struct Way {
     p50_us: Option<f64>,
-    p99: Option<Tail>,
+    p99_us: Option<f64>,
     commits_per_s: Option<f64>,
     most_per_s: Option<f64>,
     nearly_from: Option<u32>,
@@ -167,7 +154,7 @@ impl Way {
         let nearly_from = nearly_from.and_then(|(crowd, most)| crowd.carries(NEARLY * most));
         let way = Way {
             p50_us: Some(commit.single_us),
-            p99: of.single.tail.map(|tail| above(commit.single_us, tail)),
+            p99_us: of.single.tail_us.map(|us| commit.single_us + us),
             commits_per_s: Some(1e6 / commit.mean_us),
             most_per_s,
             nearly_from,
@@ -185,7 +172,7 @@ impl Way {
         let (Some(carried), Some(several)) = (carried, &of.several) else {
             return Way {
                 p50_us: None,
-                p99: None,
+                p99_us: None,
                 commits_per_s: None,
                 ..self
             };
@@ -193,31 +180,14 @@ impl Way {
         let mean_us = f64::from(connections) / carried.per_s * 1e6;
         let median = AtConnections::nearest(&several.medians, connections).unwrap_or(1.0);
         let p50_us = mean_us * median;
-        // One alone does not tell how they scatter.
-        let ratios = several.p99s.iter().map(|one| one.ratio);
-        let ratios = (several.p99s.len() > 1).then_some(ratios);
-        let least = ratios.clone().and_then(|all| all.reduce(f64::min));
-        let most = ratios.and_then(|all| all.reduce(f64::max));
         let p99 = AtConnections::nearest(&several.p99s, connections);
         Way {
             p50_us: Some(p50_us),
-            p99: p99.map(|ratio| Tail {
-                us: p50_us * ratio,
-                low_us: least.map(|least| p50_us * least),
-                high_us: most.map(|most| p50_us * most),
-            }),
+            p99_us: p99.map(|ratio| p50_us * ratio),
             commits_per_s: Some(carried.per_s),
             limit: carried.limit,
             ..self
         }
-    }
-}
-
-fn above(p50_us: f64, tail: Tail) -> Tail {
-    Tail {
-        us: p50_us + tail.us,
-        low_us: tail.low_us.map(|us| p50_us + us),
-        high_us: tail.high_us.map(|us| p50_us + us),
     }
 }
 

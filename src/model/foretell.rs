@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::at::At;
 use super::coefficients::Coefficients;
-use super::evaluate::{Foretold, evaluate};
+use super::evaluate::{Foretold, Span, evaluate};
 use super::left_out::{Errors, Held, Trust, leave_out};
 use super::line::Lack;
 use super::measured::{Beside, Ranges};
@@ -53,6 +53,7 @@ pub struct ModeForetold {
     pub foretold: Option<Foretold>,
     /// Nine in ten truths lie in these; absent where too few cells were left out.
     pub p50_us: Option<Interval>,
+    pub p99_us: Option<Interval>,
     pub commits_per_s: Option<Interval>,
     pub trust: Trust,
     pub slopes: Slopes,
@@ -144,24 +145,22 @@ impl Model {
 
     fn mode(&self, row: &Row, fit: &Coefficients, at: &At) -> ModeForetold {
         let foretold = evaluate(fit, at);
-        let (p50, per_s) = match at.connections {
-            0 | 1 => (&self.held.single, None),
-            _ => (&self.held.several, Some(&self.held.several_per_s)),
+        let held = &self.held;
+        let (p50, p99, per_s) = match at.connections {
+            0 | 1 => (&held.single, &held.single_p99, None),
+            _ => (&held.several, &held.several_p99, Some(&held.several_per_s)),
         };
-        let p50_us = foretold.as_ref().and_then(|foretold| foretold.p50_us);
-        let commits_per_s = foretold
-            .as_ref()
-            .and_then(|foretold| foretold.commits_per_s);
+        let span = |pick: fn(&Foretold) -> Option<Span>| foretold.as_ref().and_then(pick);
+        let per_s = span(|it| it.commits_per_s).zip(per_s);
         let shared = row.several.iter().filter(|fact| fact.is_shared()).count();
         ModeForetold {
             label: row.label.clone(),
             server: row.point.server.clone(),
             mode: row.point.mode.name().to_owned(),
             workload: called::workload(&row.point),
-            p50_us: p50_us.and_then(|span| widened((span.low, span.high), p50)),
-            commits_per_s: commits_per_s
-                .zip(per_s)
-                .and_then(|(span, errors)| widened((span.low, span.high), errors)),
+            p50_us: span(|it| it.p50_us).and_then(|span| widened(span, p50)),
+            p99_us: span(|it| it.p99_us).and_then(|span| widened(span, p99)),
+            commits_per_s: per_s.and_then(|(span, errors)| widened(span, errors)),
             trust: self.held.trust(row.point.row, shared as u32),
             slopes: Slopes {
                 round_trips: fit.single.round_trips,
@@ -175,10 +174,10 @@ impl Model {
     }
 }
 
-fn widened((low, high): (f64, f64), errors: &Errors) -> Option<Interval> {
+fn widened(span: Span, errors: &Errors) -> Option<Interval> {
     let factor = errors.factor?;
     Some(Interval {
-        low: low / factor,
-        high: high * factor,
+        low: span.low / factor,
+        high: span.high * factor,
     })
 }

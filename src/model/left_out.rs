@@ -31,6 +31,9 @@ pub struct LeftOut {
     pub is_shared: bool,
     pub p50_us_got: f64,
     pub p50_us_foretold: f64,
+    /// Absent of too few commits, there or in what foretells it.
+    pub p99_us_got: Option<f64>,
+    pub p99_us_foretold: Option<f64>,
     pub commits_per_s_got: f64,
     /// At several connections.
     pub commits_per_s_foretold: Option<f64>,
@@ -52,9 +55,11 @@ pub struct Errors {
 /// Everything that was left out once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Held {
-    /// Medians of single commits; medians and commits/s of several connections.
+    /// Medians and 99th percentiles of single commits; these and commits/s of several connections.
     pub single: Errors,
+    pub single_p99: Errors,
     pub several: Errors,
+    pub several_p99: Errors,
     pub several_per_s: Errors,
     /// Cells that the rest of their mode's says nothing of.
     pub not_foretold: u32,
@@ -85,11 +90,21 @@ pub fn leave_out(rows: &Rows) -> Held {
             }
         }
     }
-    held.single = errors(held.cells.iter().filter(|cell| cell.connections == 1), p50);
-    let several = || held.cells.iter().filter(|cell| cell.connections > 1);
-    let (p50s, per_s) = (errors(several(), p50), errors(several(), commits_per_s));
-    (held.several, held.several_per_s) = (p50s, per_s);
-    held
+    let of = |is_single: bool, ratio: Ratio| {
+        let cells = held.cells.iter();
+        errors(
+            cells.filter(|cell| (cell.connections == 1) == is_single),
+            ratio,
+        )
+    };
+    Held {
+        single: of(true, p50),
+        single_p99: of(true, p99),
+        several: of(false, p50),
+        several_p99: of(false, p99),
+        several_per_s: of(false, commits_per_s),
+        ..held
+    }
 }
 
 /// What coefficients say of a cell; `None` where they say nothing, or two things.
@@ -108,6 +123,8 @@ pub fn foretold(of: &Coefficients, fact: &Fact) -> Option<LeftOut> {
         is_shared: fact.is_shared(),
         p50_us_got: fact.p50_us,
         p50_us_foretold: p50_us,
+        p99_us_got: fact.p99_us,
+        p99_us_foretold: foretold.p99_us.filter(Span::is_one).map(|span| span.low),
         commits_per_s_got: fact.commits_per_s,
         commits_per_s_foretold: commits_per_s,
     })
@@ -118,6 +135,10 @@ type Ratio = fn(&LeftOut) -> Option<f64>;
 
 pub fn p50(cell: &LeftOut) -> Option<f64> {
     Some(cell.p50_us_foretold / cell.p50_us_got)
+}
+
+pub fn p99(cell: &LeftOut) -> Option<f64> {
+    Some(cell.p99_us_foretold? / cell.p99_us_got?)
 }
 
 pub fn commits_per_s(cell: &LeftOut) -> Option<f64> {
@@ -184,6 +205,8 @@ mod tests {
             is_shared: true,
             p50_us_got: got,
             p50_us_foretold: foretold,
+            p99_us_got: None,
+            p99_us_foretold: Some(1.0),
             commits_per_s_got: 1_000.0,
             commits_per_s_foretold: Some(1_000.0 * foretold / got),
         }
@@ -216,6 +239,7 @@ mod tests {
         assert_eq!((told.cells, told.factor), (8, None));
         assert!(told.median.is_some() && told.nine_in_ten.is_some());
         assert_eq!(errors([].iter(), p50), Errors::default());
+        assert_eq!(errors(cells.iter(), p99), Errors::default(), "none was got");
     }
 
     #[test]

@@ -26,10 +26,8 @@ mod second;
 mod tail;
 
 pub use at::{At, Cpus};
-pub use coefficients::{
-    Appliers, AtConnections, Coefficients, Demand, Pipeline, Several, Single, Tail,
-};
-pub use evaluate::{CONNECTIONS_MAX, Foretold, Limit, Most, NEARLY, Span, SpanOfTail, evaluate};
+pub use coefficients::{Appliers, AtConnections, Coefficients, Demand, Pipeline, Several, Single};
+pub use evaluate::{CONNECTIONS_MAX, Foretold, Limit, Most, NEARLY, Span, evaluate};
 pub use foretell::{Interval, Lacking, ModeForetold, Model, Prediction, Slopes};
 pub use left_out::{Errors, Held, KEPT, LeftOut, TRUSTED, Trust};
 pub use line::Lack;

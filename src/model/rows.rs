@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::coefficients::{Coefficients, Single, Tail};
+use super::coefficients::{Coefficients, Single};
 use super::crowd::{Alone, Seen, kernel_ratio, several};
 use super::facts::{FORETOLD, Fact, facts};
 use super::line::{Lack, Line, Ways};
-use super::tail::tail;
+use super::tail::Above;
 use crate::analysis::anatomy;
 use crate::analysis::interval::median;
 use crate::analysis::summary::{Anatomy, Axis, Value, WaitsFor};
@@ -36,7 +36,7 @@ pub struct Rows {
     pub lacking: Vec<(String, Lack)>,
     /// What several connections show of each of the rows, of all its cells.
     seen: Vec<Seen>,
-    tails: Vec<Option<Tail>>,
+    above: Vec<Above>,
 }
 
 impl Rows {
@@ -48,7 +48,7 @@ impl Rows {
             rows: vec![],
             lacking: vec![],
             seen: vec![],
-            tails: vec![],
+            above: vec![],
         };
         for (place, spec) in header.study.modes.iter().enumerate() {
             let own = facts.iter().filter(|fact| fact.point.row == place);
@@ -68,7 +68,7 @@ impl Rows {
             Some((fact.cell, line.at(distance_us, fact.flush_us)))
         };
         let foretold_us: BTreeMap<usize, f64> = row.singles.iter().filter_map(foretold).collect();
-        self.tails.push(tail(record, &foretold_us));
+        self.above.push(Above::of(record, &foretold_us));
         let singles: Vec<&Fact> = row.singles.iter().collect();
         let crowd: Vec<&Fact> = row.several.iter().collect();
         self.seen.push(Seen::of(&crowd, &row.alone(&singles, line)));
@@ -106,7 +106,7 @@ impl Rows {
                 // The fastest that was measured.
                 flush_us: flush_us.reduce(f64::min).unwrap_or(0.0),
                 mean_ratio: median(&ratios.collect::<Vec<f64>>()).unwrap_or(1.0),
-                tail: self.tails[place],
+                tail_us: self.above[place].p99_us(without),
                 waits_for: line.waits_for,
             },
         })

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::coefficients::Coefficients;
 use super::facts::facts;
-use super::left_out::{Errors, Held, LeftOut, commits_per_s, errors, foretold, p50};
+use super::left_out::{Errors, Held, LeftOut, commits_per_s, errors, foretold, p50, p99};
 use super::rows::Rows;
 use crate::record::store::Record;
 
@@ -12,7 +12,9 @@ use crate::record::store::Record;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Checked {
     pub single: Kept,
+    pub single_p99: Kept,
     pub several: Kept,
+    pub several_p99: Kept,
     pub several_per_s: Kept,
     /// Cells of modes or loads that the first does not have, or says two things of.
     pub not_foretold: u32,
@@ -50,7 +52,9 @@ pub fn check(rows: &Rows, fits: &[Coefficients], held: &Held, other: &Record) ->
     };
     Checked {
         single: kept(of(true), p50, &held.single),
+        single_p99: kept(of(true), p99, &held.single_p99),
         several: kept(of(false), p50, &held.several),
+        several_p99: kept(of(false), p99, &held.several_p99),
         several_per_s: kept(of(false), commits_per_s, &held.several_per_s),
         not_foretold,
         cells,

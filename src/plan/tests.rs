@@ -28,7 +28,7 @@ fn built_in_studies_keep_their_time() {
     for (name, most) in [
         ("compare", 7.6),
         ("compare-quick", 3.2),
-        ("compare-full", 42.0),
+        ("compare-full", 45.0),
         ("anatomy", 43.0),
         ("group-commit", 34.0),
         ("gmo-innodb-cluster-2022", 39.0),

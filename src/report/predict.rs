@@ -9,7 +9,7 @@ use super::page::{self, Block, Table};
 use super::waits;
 use crate::model::{
     At, Beside, Checked, Cpus, Errors, Interval, Kept, Lack, Lacking, Limit, ModeForetold, Most,
-    NEARLY, Place, Prediction, Span, SpanOfTail, TRUSTED, Trust, What,
+    NEARLY, Place, Prediction, Span, TRUSTED, Trust, What,
 };
 
 /// Formats that it is printed in: it has no cells of its own, so no CSV.
@@ -116,7 +116,7 @@ fn commits(modes: &[ModeForetold]) -> Table {
         ("p50", false),
         ("nine in\nten within", false),
         ("p99", false),
-        ("its\ninterval", false),
+        ("nine in\nten within", false),
         ("limited\nby", true),
     ];
     let mut table = Table::new(&columns);
@@ -136,8 +136,8 @@ fn commit(mode: &ModeForetold) -> Vec<Entry> {
         whom(mode).into(),
         told(foretold.p50_us, Unit::Time),
         interval(mode.p50_us, Unit::Time),
-        told(foretold.p99_us.map(|p99| p99.us), Unit::Time),
-        foretold.p99_us.map_or(Entry::NOTHING, tail),
+        told(foretold.p99_us, Unit::Time),
+        interval(mode.p99_us, Unit::Time),
         limited_by(&foretold.limits),
     ]
 }
@@ -166,12 +166,6 @@ fn limit(limit: Limit) -> &'static str {
         Limit::Appliers => "appliers",
         Limit::Work => "own work",
     }
-}
-
-pub(super) fn tail(p99: SpanOfTail) -> Entry {
-    let ends = p99.low_us.zip(p99.high_us);
-    let ends = ends.map(|(low, high)| range(low, high, Unit::Time));
-    ends.map_or("no interval".into(), Entry::from)
 }
 
 fn rates(modes: &[ModeForetold]) -> Table {
@@ -310,14 +304,16 @@ pub(super) fn beside(beside: &Beside) -> String {
 
 pub(super) fn held(prediction: &Prediction) -> Vec<String> {
     let held = &prediction.held;
-    let mut lines = vec![errors("p50 at one connection", &held.single)];
-    if held.several.cells > 0 {
-        lines.push(errors("p50 at several connections", &held.several));
-        lines.push(errors(
-            "commits/s at several connections",
-            &held.several_per_s,
-        ));
-    }
+    let all = [
+        ("p50 at one connection", &held.single),
+        ("p99 at one connection", &held.single_p99),
+        ("p50 at several connections", &held.several),
+        ("p99 at several connections", &held.several_p99),
+        ("commits/s at several connections", &held.several_per_s),
+    ];
+    let told = all.iter().enumerate();
+    let told = told.filter(|(place, (_, it))| *place == 0 || it.cells > 0);
+    let mut lines: Vec<String> = told.map(|(_, (what, it))| errors(what, it)).collect();
     if held.not_foretold > 0 {
         lines.push(format!(
             "{} not foretold: without it, too little of its mode is left",
@@ -328,14 +324,14 @@ pub(super) fn held(prediction: &Prediction) -> Vec<String> {
 }
 
 /// `p50 at one connection: 18 cells, each foretold by the others; median error 4.7 %, nine in ten
-/// within 12.7 %; interval: over and times 1.20`
+/// within 12.7 %; interval: divided and multiplied by 1.20`
 fn errors(what: &str, errors: &Errors) -> String {
     let cells = count(errors.cells.into(), "cell");
     let (Some(median), Some(most)) = (errors.median, errors.nine_in_ten) else {
         return format!("{what}: no cell can be foretold by the others");
     };
     let interval = match errors.factor {
-        Some(factor) => format!("interval: over and times {}", ratio(factor)),
+        Some(factor) => format!("interval: divided and multiplied by {}", ratio(factor)),
         None => "no interval: that takes nine cells".to_owned(),
     };
     format!(
@@ -347,14 +343,16 @@ fn errors(what: &str, errors: &Errors) -> String {
 }
 
 fn second(checked: &Checked) -> Vec<String> {
-    let mut lines = vec![kept("p50 at one connection", &checked.single)];
-    if checked.several.errors.cells > 0 {
-        lines.push(kept("p50 at several connections", &checked.several));
-        lines.push(kept(
-            "commits/s at several connections",
-            &checked.several_per_s,
-        ));
-    }
+    let all = [
+        ("p50 at one connection", &checked.single),
+        ("p99 at one connection", &checked.single_p99),
+        ("p50 at several connections", &checked.several),
+        ("p99 at several connections", &checked.several_p99),
+        ("commits/s at several connections", &checked.several_per_s),
+    ];
+    let told = all.iter().enumerate();
+    let told = told.filter(|(place, (_, it))| *place == 0 || it.errors.cells > 0);
+    let mut lines: Vec<String> = told.map(|(_, (what, it))| kept(what, it)).collect();
     if checked.not_foretold > 0 {
         lines.push(format!(
             "{} not foretold: its mode, its load or whom it waits for is not in the first record",

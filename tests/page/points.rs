@@ -6,7 +6,7 @@ use std::process::Command;
 use acklab::analysis::summary::WaitsFor;
 use acklab::model::{
     Appliers, At, AtConnections, Coefficients, Cpus, Demand, Model, Pipeline, Several, Single,
-    Tail, evaluate,
+    evaluate,
 };
 use acklab::record::store::Record;
 use rand::{RngExt, SeedableRng};
@@ -151,11 +151,6 @@ fn made_up(chance: &mut Chance) -> Coefficients {
     while chance.one_in(2) {
         waits_for.push(chance.pick(&ways));
     }
-    let tail = |chance: &mut Chance| Tail {
-        us: chance.ratio(100.0, 90_000.0),
-        low_us: chance.maybe(|it| it.ratio(50.0, 100.0)),
-        high_us: chance.maybe(|it| it.ratio(90_000.0, 200_000.0)),
-    };
     Coefficients {
         sites,
         single: Single {
@@ -165,7 +160,7 @@ fn made_up(chance: &mut Chance) -> Coefficients {
             flushes: chance.maybe(|it| it.between(0.0, 4.0)),
             flush_us: chance.ratio(10.0, 5_000.0),
             mean_ratio: chance.between(0.9, 1.6),
-            tail: chance.maybe(tail),
+            tail_us: chance.maybe(|it| it.ratio(100.0, 90_000.0)),
         },
         several: chance.maybe(several),
     }

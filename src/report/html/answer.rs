@@ -80,13 +80,20 @@ fn sentence(summary: &Summary, row: &Row<'_>) -> String {
     }
 }
 
+/// So many round trips are none.
+const NO_TRIP: f64 = 0.1;
+
 /// `waits for the nearest, b (2.2 ms)`; of peers that are equally far nobody can tell more than how
 /// often one of them is waited for: `1.03 ±0.05 round trips`
 fn waiting(summary: &Summary, row: &Row<'_>, mode: &ModeAgainst) -> Option<String> {
     if !against::are_equally_far(mode) {
         return Some(against::whom(summary, mode));
     }
-    let trips = Entry::plus_minus(Some(row.anatomy?.round_trips?), Unit::Trips);
+    let trips = row.anatomy?.round_trips?;
+    if trips.value < NO_TRIP {
+        return Some("waits for nobody".to_owned());
+    }
+    let trips = Entry::plus_minus(Some(trips), Unit::Trips);
     Some(format!("{trips} round trips"))
 }
 

@@ -199,7 +199,7 @@ fn rate(row: &Row<'_>, places: &Places<'_>) -> Told {
     };
     let per_s = throughput(cell);
     let text = match cell.baseline {
-        Some(_) => format!("{}; {per_s} per s", versus(cell)),
+        Some(_) => format!("{} times; {per_s} per s", versus(cell)),
         None => format!("baseline: {per_s} per s"),
     };
     Told::at(text, places.cell(cell))

@@ -183,14 +183,12 @@
   function cells(it, isSingle, isSettled) {
     const p50 = widened(it.p50_us, isSingle ? told.single_factor : told.several_factor);
     const perS = widened(it.commits_per_s, isSingle ? null : told.several_per_s_factor);
-    const p99 = it.p99_us;
-    const tail = !p99 ? NOTHING : p99.low_us === null || p99.high_us === null ? 'no interval'
-      : range(p99.low_us, p99.high_us, TIME);
+    const p99 = widened(it.p99_us, isSingle ? told.single_p99_factor : told.several_p99_factor);
     const from = !it.most ? NOTHING : it.most.from_connections === null ? 'beyond 1000'
       : count(it.most.from_connections, 'connection');
     return {
       p50: span(it.p50_us, TIME), 'p50-within': p50 ? range(p50.low, p50.high, TIME) : NOTHING,
-      p99: span(p99 && p99.us, TIME), 'p99-within': tail,
+      p99: span(it.p99_us, TIME), 'p99-within': p99 ? range(p99.low, p99.high, TIME) : NOTHING,
       limit: it.limits.map(function (limit) { return LIMITS[limit]; }).join(' or ') || NOTHING,
       'per-s': span(it.commits_per_s, RATE),
       'per-s-within': perS ? range(perS.low, perS.high, RATE) : NOTHING,

@@ -32,7 +32,7 @@ const OF_A_COMMIT: [(&str, &str); 6] = [
     ("p50", "p50"),
     ("p50-within", "p50, nine in ten within"),
     ("p99", "p99"),
-    ("p99-within", "p99, its interval"),
+    ("p99-within", "p99, nine in ten within"),
     ("limit", "limited by"),
 ];
 const OF_MANY: [(&str, &str); 6] = [
@@ -55,7 +55,9 @@ struct Exported<'m> {
     modes: Vec<ExportedMode<'m>>,
     /// What is foretold, over and times these, is an interval; none of too few cells.
     single_factor: Option<f64>,
+    single_p99_factor: Option<f64>,
     several_factor: Option<f64>,
+    several_p99_factor: Option<f64>,
     several_per_s_factor: Option<f64>,
     measured: Ranges,
 }
@@ -129,8 +131,8 @@ fn pairs(sites: &[String]) -> Vec<(&String, &String)> {
 
 fn about(prediction: &Prediction) -> Vec<Element> {
     let about = "A prediction: nothing here was measured at this place. It follows from how this \
-                 record's commits change with distance, flush time and company. Nine in ten lie \
-                 in the interval, as cells of this record do that the rest of it foretells. \
+                 record's commits change with distance, flush time and connections. Each measured \
+                 figure was foretold from the others, and nine in ten fell inside this interval. \
                  Outside of what was measured it may be wider.";
     vec![
         paragraph(about),
@@ -206,7 +208,9 @@ fn exported<'m>(model: &'m Model, prediction: &'m Prediction) -> Exported<'m> {
         sites: &model.sites,
         modes: model.coefficients().map(mode).collect(),
         single_factor: held.single.factor,
+        single_p99_factor: held.single_p99.factor,
         several_factor: held.several.factor,
+        several_p99_factor: held.several_p99.factor,
         several_per_s_factor: held.several_per_s.factor,
         measured: model.ranges(),
     }
@@ -274,8 +278,8 @@ fn told(mode: &ModeForetold, name: &str) -> Entry {
         "whom" => predict::whom(mode).into(),
         "p50" => predict::told(it.p50_us, Unit::Time),
         "p50-within" => predict::interval(mode.p50_us, Unit::Time),
-        "p99" => predict::told(it.p99_us.map(|p99| p99.us), Unit::Time),
-        "p99-within" => it.p99_us.map_or(Entry::NOTHING, predict::tail),
+        "p99" => predict::told(it.p99_us, Unit::Time),
+        "p99-within" => predict::interval(mode.p99_us, Unit::Time),
         "limit" => predict::limited_by(&it.limits),
         "per-s" => predict::told(it.commits_per_s, PER_S),
         "per-s-within" => predict::interval(mode.commits_per_s, PER_S),

@@ -261,12 +261,7 @@ const model = (function () {
     const median = atConnections(several.medians, connections);
     const p50 = connections / found.perS * 1e6 * (median === null ? 1 : median);
     const ratio = atConnections(several.p99s, connections);
-    const ratios = several.p99s.map(function (one) { return one.ratio; });
-    const p99 = ratio === null ? null : {
-      us: p50 * ratio,
-      low: ratios.length > 1 ? p50 * Math.min.apply(null, ratios) : null,
-      high: ratios.length > 1 ? p50 * Math.max.apply(null, ratios) : null
-    };
+    const p99 = ratio === null ? null : p50 * ratio;
     return Object.assign(way, { p50: p50, p99: p99, perS: found.perS, limit: found.limit });
   }
 
@@ -275,11 +270,10 @@ const model = (function () {
     const commit = commitOf(of.single, at, distance);
     const crowd = of.several ? crowdOf(of.several, commit, at) : null;
     const most = crowd && hasMost ? mostPerS(crowd) : null;
-    const tail = of.single.tail;
-    const above = function (us) { return us === null ? null : commit.alone + us; };
+    const tail = of.single.tail_us;
     const way = {
       p50: commit.alone,
-      p99: tail && { us: above(tail.us), low: above(tail.low_us), high: above(tail.high_us) },
+      p99: tail === null ? null : commit.alone + tail,
       perS: 1e6 / commit.mean, most: most,
       from: most === null ? null : carries(crowd, NEARLY * most),
       limit: commit.limit
@@ -290,18 +284,6 @@ const model = (function () {
   function spanOf(one, other) {
     if (!isNumber(one) || !isNumber(other)) return null;
     return { low: Math.min(one, other), high: Math.max(one, other) };
-  }
-
-  function tailOf(near, far) {
-    if (!near.p99 || !far.p99) return null;
-    const both = function (end, of) {
-      const ends = [near.p99[end], far.p99[end]];
-      return ends.includes(null) ? null : of(ends[0], ends[1]);
-    };
-    return {
-      us: spanOf(near.p99.us, far.p99.us), low_us: both('low', Math.min),
-      high_us: both('high', Math.max)
-    };
   }
 
   // Where nothing is foretold nothing limits it.
@@ -328,7 +310,7 @@ const model = (function () {
     const appliers = of.several && of.several.appliers;
     return {
       p50_us: spanOf(near.p50, far.p50),
-      p99_us: tailOf(near, far),
+      p99_us: spanOf(near.p99, far.p99),
       commits_per_s: spanOf(near.perS, far.perS),
       most: most && { commits_per_s: most, from_connections: from },
       replicas_per_s: appliers ? appliedPerS(appliers, flushTime(of.single, at), at.cpus) : null,

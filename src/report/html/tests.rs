@@ -181,6 +181,11 @@ fn the_answer_stands_first_and_each_figure_leads_to_what_it_rests_on() {
         sentences.contains("others are held against it"),
         "{sentences}"
     );
+    // Peers equally far do not tell whom one waits for, but how often.
+    assert!(
+        sentences.contains("1.03 ±0.05 round trips") && sentences.contains("waits for nobody"),
+        "{sentences}"
+    );
     let table = between(&page, "class=\"decision\"", "</table>");
     assert_eq!(
         table.matches("scope=\"row\"").count(),
