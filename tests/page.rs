@@ -322,7 +322,8 @@ fn sliders_move_the_table_and_the_address_holds_their_place() {
         let top = browser.tell("document.getElementById('foretold').getBoundingClientRect().top");
         assert!(top.as_f64().is_some_and(|top| top.abs() < 200.0), "{top}");
         let bars = browser.tell("document.querySelectorAll('#foretold-p50 .bar').length");
-        assert!(bars.as_u64() > Some(2), "{bars}");
+        // Of each mode that something is foretold of: two of the second record.
+        assert!(bars.as_u64() >= Some(2), "{bars}");
         browser.keep(&seen().join(format!("{name}-sliders.png")), (0.0, 3_000.0));
         assert_eq!(browser.complaints(), [""; 0]);
     }

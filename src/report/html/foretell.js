@@ -128,7 +128,7 @@
     const low = measured[0];
     const high = measured[1];
     const far = function (times) { return times < FAR ? 'outside' : 'far outside'; };
-    let said = 'inside what was measured';
+    let said = 'inside what was measured, taken alone';
     if (asked < low) {
       const times = low / asked;
       said = asked > 0
