@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::pty::openpty;
@@ -372,6 +372,32 @@ fn what_is_not_comparable_is_refused_in_one_line() {
         let (code, out, err) = diff(folder.path(), ["compare.acklab", other], &[]);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{other}: {err}");
         assert!(err.contains(why) && err.lines().count() == 1, "{err}");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_reading_early_is_no_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [&["studies"][..], &["check"], &["servers"]] {
+        let mut command = command(folder.path(), words);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_ne!(
+            output.status.code(),
+            Some(101),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
+        assert!(
+            output.stderr.is_empty(),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
     }
 }
 

@@ -1,7 +1,6 @@
 //! `report --charts`: a record's charts as files.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 use crate::analysis;
@@ -19,9 +18,7 @@ pub fn draw(record: &Path, folder: &Path) -> Result<u8> {
     }
     make(folder)?;
     for chart in &charts {
-        let kept = keep(folder, chart)?;
-        // A reader that stops reading early is no fault.
-        let _ = writeln!(io::stdout(), "{kept}");
+        say!("{}", keep(folder, chart)?);
     }
     Ok(0)
 }

@@ -51,19 +51,19 @@ pub fn check() -> Result<u8> {
     let mut can_run = true;
     for finding in &findings {
         let mark = if finding.is_good { "ok " } else { "NO " };
-        println!("{mark} {:<16} {}", finding.what, finding.found);
+        say!("{mark} {:<16} {}", finding.what, finding.found);
         if !finding.is_good {
-            println!("    {:<16} without it: {}", "", finding.lost);
+            say!("    {:<16} without it: {}", "", finding.lost);
         }
         let is_vital = ["root", "namespaces", "TUN"].contains(&finding.what);
         can_run &= finding.is_good || !is_vital;
     }
-    println!();
+    say!();
     if can_run {
-        println!("This machine can run studies.");
+        say!("This machine can run studies.");
         return Ok(0);
     }
-    println!("This machine cannot run studies: see the lines marked NO.");
+    say!("This machine cannot run studies: see the lines marked NO.");
     Ok(3)
 }
 

@@ -226,9 +226,7 @@ fn describe(standing: &Standing) {
         ready_seconds,
         ..
     } = standing;
-    println!(
-        "{label} ({version}), sites {rtt} apart, ready {ready_seconds:.1} s after the command"
-    );
+    say!("{label} ({version}), sites {rtt} apart, ready {ready_seconds:.1} s after the command");
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -236,12 +234,10 @@ fn describe(standing: &Standing) {
     for (name, (_, address)) in &standing.places {
         table.add_row([name.clone(), address.to_string()]);
     }
-    println!("{table}");
-    println!(
-        "user {USER}, password {PASSWORD}, database {DATABASE}; nodes go by their names inside:"
-    );
-    println!("  acklab exec client -- mysql -h a -u{USER} -p{PASSWORD} {DATABASE}");
-    println!("  acklab sql a \"SHOW STATUS\"      acklab down");
+    say!("{table}");
+    say!("user {USER}, password {PASSWORD}, database {DATABASE}; nodes go by their names inside:");
+    say!("  acklab exec client -- mysql -h a -u{USER} -p{PASSWORD} {DATABASE}");
+    say!("  acklab sql a \"SHOW STATUS\"      acklab down");
 }
 
 /// The run folder of the lab that is up.
@@ -282,7 +278,7 @@ pub fn status() -> Result<u8> {
             Ok(_) => "accepts connections".to_owned(),
             Err(error) => format!("does not answer: {error}"),
         };
-        println!("{name}: {state}");
+        say!("{name}: {state}");
     }
     Ok(0)
 }
@@ -320,10 +316,10 @@ pub fn sql(node: &str, sql: &str) -> Result<u8> {
             .load_style(presets::ASCII_MARKDOWN)
             .set_header(columns);
         table.add_rows(rows);
-        println!("{table}");
+        say!("{table}");
     } else {
         for row in std::iter::once(columns).chain(rows) {
-            println!("{}", row.join("\t"));
+            say!("{}", row.join("\t"));
         }
     }
     Ok(0)
@@ -391,6 +387,6 @@ pub fn down() -> Result<u8> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    println!("{} has ended", standing.label);
+    say!("{} has ended", standing.label);
     Ok(0)
 }

@@ -1,5 +1,13 @@
 //! The verbs. This room may call all others; no other calls it.
 
+/// Prints a line. A reader that stops reading early (`| head`) is no fault.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
 mod again;
 mod begin;
 mod breaking;

@@ -27,8 +27,7 @@ pub fn run(record: &Path, output: Option<&Path>) -> Result<u8> {
         true => "nothing was found that had to be left out".to_owned(),
         false => format!("left out: {}", packed.left_out.join(", ")),
     };
-    // A reader that stops reading early is no fault: the pack is there.
-    let _ = writeln!(io::stdout(), "{}", to.display());
+    say!("{}", to.display());
     let _ = writeln!(
         io::stderr(),
         "{} files\n{left_out}\n\

@@ -21,7 +21,7 @@ pub fn run(names: &[String], is_quick: bool, words: &[String]) -> Result<u8> {
     let (mut held, mut all) = (0, 0);
     for kind in kinds {
         let takes = minutes_and_seconds(kind.takes[usize::from(!is_quick)]);
-        println!("{}: {}? (about {takes})", kind.name, kind.title);
+        say!("{}: {}? (about {takes})", kind.name, kind.title);
         let as_it_is = |study: &Study| Ok(study.clone());
         let mut run_study = |name: &str, text: &str| run_text((name, text), words, &as_it_is);
         let mut run_limits = |name: &str, text: &str| run_text((name, text), words, &limits::of);
@@ -29,13 +29,13 @@ pub fn run(names: &[String], is_quick: bool, words: &[String]) -> Result<u8> {
             run_study: &mut run_study,
             run_limits: &mut run_limits,
         };
-        let tell = &mut |check: &Check| println!("{}", line(check));
+        let tell = &mut |check: &Check| say!("{}", line(check));
         let part = run_part(kind, is_quick, &mut parts, tell)?;
         held += part.checks.iter().filter(|check| check.holds).count();
         all += part.checks.len();
         keep(&cache.path, part)?;
     }
-    println!("{held} of {all} hold; records made on this host tell so");
+    say!("{held} of {all} hold; records made on this host tell so");
     Ok(if held == all { 0 } else { MISSED })
 }
 

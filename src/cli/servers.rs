@@ -24,8 +24,8 @@ pub fn list() -> Result<u8> {
     for entry in &catalogue.proxies {
         table.add_row(proxy_row(&cache, &catalogue, entry)?);
     }
-    println!("{table}");
-    println!("\nacklab servers install NAME fetches one; a study fetches what it lacks.");
+    say!("{table}");
+    say!("\nacklab servers install NAME fetches one; a study fetches what it lacks.");
     Ok(0)
 }
 
@@ -93,13 +93,14 @@ pub fn install(name: &str) -> Result<u8> {
     let say = |text: &str| eprintln!("{name}: {text}");
     if catalogue.proxy(name).is_some() {
         let program = cache.install_proxy(&catalogue, name, &say)?;
-        println!("{name} {} from {}", program.version, program.origin);
+        say!("{name} {} from {}", program.version, program.origin);
         return Ok(0);
     }
     let program = cache.install(&catalogue, name, &say)?;
-    println!(
+    say!(
         "{name} {} from {}",
-        program.kept.version, program.kept.origin
+        program.kept.version,
+        program.kept.origin
     );
     Ok(0)
 }
@@ -108,7 +109,7 @@ pub fn install(name: &str) -> Result<u8> {
 pub fn add(file: &Path, name: &str) -> Result<u8> {
     let cache = Cache::of_user()?;
     let program = cache.add(&Catalogue::builtin(), name, file)?;
-    println!(
+    say!(
         "{name} {} can do {}",
         program.kept.version,
         program.modes.join(", ")

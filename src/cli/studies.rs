@@ -12,11 +12,11 @@ use crate::study::{Capabilities, Overrides, Study, builtin, builtin_names, writt
 /// Prints a line for each built-in study, with the minutes that the plan estimates.
 pub fn list() -> Result<u8> {
     let capabilities = capabilities(&Cache::of_user()?, &Catalogue::builtin())?;
-    println!("{:<26}{:>6}{:>8}  title", "study", "whole", "--quick");
+    say!("{:<26}{:>6}{:>8}  title", "study", "whole", "--quick");
     for name in builtin_names() {
-        println!("{}", line(name, &capabilities)?);
+        say!("{}", line(name, &capabilities)?);
     }
-    println!("\nMinutes, estimated, with servers fetched. `acklab run NAME [--quick]`");
+    say!("\nMinutes, estimated, with servers fetched. `acklab run NAME [--quick]`");
     Ok(0)
 }
 
