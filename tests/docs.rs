@@ -423,7 +423,7 @@ fn behind(text: &str, sign: &str) -> Vec<String> {
 fn the_container_s_privileges_are_those_that_are_explained_and_tried() {
     let document = text_of("docs/container.md");
     let given = behind(&document, "--cap-add ");
-    assert_eq!(given.len(), 11, "{given:?}");
+    assert_eq!(given.len(), 12, "{given:?}");
     let rows = document.lines().filter(|line| line.starts_with("| `"));
     let first: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();
     let is_explained = |name: &String| {
