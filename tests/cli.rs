@@ -2,17 +2,16 @@
 
 #[path = "cli/records.rs"]
 mod records;
+#[path = "common/terminal.rs"]
+mod terminal;
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::pty::openpty;
 use nix::sys::termios::{LocalFlags, tcgetattr};
-use nix::unistd::setsid;
+use terminal::at_terminal;
 
 const VERBS: [&str; 20] = [
     "compare",
@@ -453,34 +452,19 @@ const OF_AN_ENDPOINT: &str = r#"
 fn a_password_typed_at_a_terminal_is_not_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("study.toml"), OF_AN_ENDPOINT).expect("a file");
-    let pty = openpty(None, None).expect("a terminal");
-    let end = || pty.slave.try_clone().expect("a descriptor");
     let mut command = command(folder.path(), &["run", "study.toml"]);
     command.env_remove("ACKLAB_PASSWORD");
-    command.stdin(end()).stdout(end()).stderr(end());
-    // SAFETY: both only make a system call, which is allowed between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            setsid()?;
-            match libc::ioctl(0, libc::TIOCSCTTY, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        })
-    };
-    let mut child = command.spawn().expect("the program");
-    drop((command, pty.slave));
+    let (mut child, mut terminal) = at_terminal(command);
     let begin = Instant::now();
     let is_shown = || {
-        let terminal = tcgetattr(&pty.master).expect("settings");
-        terminal.local_flags.contains(LocalFlags::ECHO)
+        let settings = tcgetattr(&terminal).expect("settings");
+        settings.local_flags.contains(LocalFlags::ECHO)
     };
     while is_shown() {
         let is_in_time = begin.elapsed() < Duration::from_secs(60);
         assert!(is_in_time && child.try_wait().expect("a status").is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
-    let mut terminal = File::from(pty.master);
     terminal.write_all(b"s3cret\n").expect("somebody reads");
     let mut shown = Vec::new();
     // Fails when the other end is closed, which is when all has been read.

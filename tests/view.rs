@@ -1,18 +1,19 @@
 //! The live view of a real run on a terminal: of servers that somebody else runs, so that no lab is
 //! needed. What stands at the port never answers, or goes away.
 
+#[path = "common/terminal.rs"]
+mod terminal;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{LocalFlags, tcgetattr};
-use nix::unistd::setsid;
+use terminal::at_terminal;
 
 const ENTER: &str = "\u{1b}[?1049h";
 const LEAVE: &str = "\u{1b}[?1049l";
@@ -35,31 +36,11 @@ impl OnTerminal {
              [[sweep]]\nworkload = \"point_select\"\n"
         );
         std::fs::write(folder.join("study.toml"), text).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: 100,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let pty = openpty(Some(&size), None).unwrap();
-        let own = || pty.slave.try_clone().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
         command.args(["run", "study.toml"]).args(options);
         command.env("ACKLAB_CACHE", folder).current_dir(folder);
         command.env("ACKLAB_PASSWORD", "x").env("TERM", "xterm");
-        command.stdin(own()).stdout(own()).stderr(own());
-        // SAFETY: both only make a system call, which is allowed between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                setsid()?;
-                match libc::ioctl(0, libc::TIOCSCTTY, 0) {
-                    0 => Ok(()),
-                    _ => Err(std::io::Error::last_os_error()),
-                }
-            })
-        };
-        let child = command.spawn().unwrap();
-        let terminal = File::from(pty.master);
+        let (child, terminal) = at_terminal(command);
         let mut read = terminal.try_clone().unwrap();
         let (send, parts) = channel();
         std::thread::spawn(move || {
