@@ -100,11 +100,11 @@ fn cells_of_kept_records_are_foretold_by_the_others() {
 fn a_record_foretells_itself_and_another_of_its_modes() {
     let (compare, articles) = (kept("compare"), kept("group-replication-2017"));
     let model = Model::of(&compare).expect("a record that tells");
-    let own = model.check(&compare);
+    let own = &model.check(std::slice::from_ref(&compare))[0];
     assert_eq!((own.single.errors.cells, own.not_foretold), (18, 0));
     assert!(own.single.within.expect("an interval") >= 0.9, "{own:?}");
     // Other tables, other appliers: not the same load, so nothing is said.
-    let other = model.check(&articles);
+    let other = &model.check(&[articles])[0];
     assert_eq!((other.single.errors.cells, other.single.within), (0, None));
     assert!(other.not_foretold > 0);
 }

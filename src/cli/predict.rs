@@ -36,9 +36,10 @@ pub struct PredictOptions {
     /// Client connections: one rests between its commits, several never do
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     connections: u32,
-    /// Another record, each cell of which is foretold
+    /// A record of another day, each cell of which is foretold: intervals hold what it was off by;
+    /// may be given several times
     #[arg(long, value_name = "RECORD")]
-    check: Option<PathBuf>,
+    check: Vec<PathBuf>,
     /// text, markdown or json
     #[arg(long, default_value = "text")]
     format: String,
@@ -51,18 +52,18 @@ pub struct PredictOptions {
 pub fn run(options: &PredictOptions) -> Result<u8> {
     let format = format(&options.format)?;
     let record = Record::open(&options.record)?;
-    let other = options.check.as_deref().map(Record::open).transpose()?;
+    let others = options.check.iter().map(|path| Record::open(path));
+    let others = others.collect::<Result<Vec<Record>>>()?;
     let at = at(options, &record.header.study.sites)?;
     let model = Model::of(&record).map_err(|refusal| {
         let given = shown(&options.record);
         Mistake::new(PLACE, "RECORD", &given, refusal.words())
     })?;
-    let mut prediction = model.predict(&at);
-    prediction.checked = other.map(|other| model.check(&other));
-    let (record, check) = (shown(&options.record), options.check.as_deref().map(shown));
+    let prediction = model.with_days(&others).predict(&at);
+    let checks: Vec<String> = options.check.iter().map(|path| shown(path)).collect();
     let names = Names {
-        record: &record,
-        check: check.as_deref(),
+        record: &shown(&options.record),
+        checks: &checks,
     };
     let text = render(&prediction, names, format);
     // A reader that stops reading early (`| head`) is no fault.

@@ -20,6 +20,8 @@ pub struct Model {
     rows: Rows,
     fits: Vec<Coefficients>,
     held: Held,
+    /// Other records, each foretold.
+    checked: Vec<Checked>,
     /// All sites of the study, the writer's first.
     pub sites: Vec<String>,
 }
@@ -33,11 +35,12 @@ pub struct Prediction {
     pub modes: Vec<ModeForetold>,
     /// Modes of the record of which nothing can be foretold.
     pub lacking: Vec<Lacking>,
-    /// How well each cell of the record is foretold by the others.
+    /// How well each cell of the record is foretold by the others. Its intervals are no narrower
+    /// than what other records that were given were off by.
     pub held: Held,
-    /// A second record, where one was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checked: Option<Checked>,
+    /// Those records.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<Checked>,
 }
 
 /// One mode.
@@ -104,10 +107,23 @@ impl Model {
         }
         Ok(Model {
             held: leave_out(&rows),
+            checked: Vec::new(),
             sites: record.header.study.sites.clone(),
             rows,
             fits,
         })
+    }
+
+    /// With records of other days beside: intervals hold what those were off by, too.
+    pub fn with_days(self, others: &[Record]) -> Model {
+        let checked = self.check(others);
+        let days = checked.iter().map(|day| Held::of(day.cells.clone()));
+        let held = days.fold(self.held.clone(), |held, day| held.as_wide_as(&day));
+        Model {
+            held,
+            checked,
+            ..self
+        }
     }
 
     /// What it says of a place.
@@ -123,7 +139,7 @@ impl Model {
             modes: modes.map(|(row, fit)| self.mode(row, fit, at)).collect(),
             lacking: lacking.collect(),
             held: self.held.clone(),
-            checked: None,
+            checked: self.checked.clone(),
         }
     }
 
@@ -132,9 +148,9 @@ impl Model {
         Ranges::of(self.rows.rows.iter().flat_map(Row::facts))
     }
 
-    /// How well it foretells another record.
-    pub fn check(&self, other: &Record) -> Checked {
-        second::check(&self.rows, &self.fits, &self.held, other)
+    /// How well it foretells other records.
+    pub fn check(&self, others: &[Record]) -> Vec<Checked> {
+        second::check(&self.rows, &self.fits, &self.held, others)
     }
 
     /// Each mode's coefficients, by the mode's label.

@@ -90,20 +90,9 @@ pub fn leave_out(rows: &Rows) -> Held {
             }
         }
     }
-    let of = |is_single: bool, ratio: Ratio| {
-        let cells = held.cells.iter();
-        errors(
-            cells.filter(|cell| (cell.connections == 1) == is_single),
-            ratio,
-        )
-    };
     Held {
-        single: of(true, p50),
-        single_p99: of(true, p99),
-        several: of(false, p50),
-        several_p99: of(false, p99),
-        several_per_s: of(false, commits_per_s),
-        ..held
+        not_foretold: held.not_foretold,
+        ..Held::of(held.cells)
     }
 }
 
@@ -169,6 +158,45 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 impl Held {
+    /// What these cells tell.
+    pub fn of(cells: Vec<LeftOut>) -> Held {
+        let held = Held {
+            cells,
+            ..Held::default()
+        };
+        let of = |is_single: bool, ratio: Ratio| errors(held.cells_of(is_single), ratio);
+        Held {
+            single: of(true, p50),
+            single_p99: of(true, p99),
+            several: of(false, p50),
+            several_p99: of(false, p99),
+            several_per_s: of(false, commits_per_s),
+            ..held
+        }
+    }
+
+    /// Cells of one connection, or of several.
+    pub fn cells_of(&self, is_single: bool) -> impl Iterator<Item = &LeftOut> {
+        let cells = self.cells.iter();
+        cells.filter(move |cell| (cell.connections == 1) == is_single)
+    }
+
+    /// The same errors, with intervals no narrower than those of `other`: cells of one run differ
+    /// by less than days do.
+    pub fn as_wide_as(mut self, other: &Held) -> Held {
+        for (own, other) in [
+            (&mut self.single, &other.single),
+            (&mut self.single_p99, &other.single_p99),
+            (&mut self.several, &other.several),
+            (&mut self.several_p99, &other.several_p99),
+            (&mut self.several_per_s, &other.several_per_s),
+        ] {
+            let both = [own.factor, other.factor];
+            own.factor = both.into_iter().flatten().reduce(f64::max);
+        }
+        self
+    }
+
     /// By the shared cells of one mode, none of which was given to the fit that foretold it.
     pub fn trust(&self, row: usize, shared_cells: u32) -> Trust {
         let own = || {

@@ -34,6 +34,7 @@ pub use line::Lack;
 pub use measured::{Beside, Place, Ranges, What};
 pub use refusal::Refusal;
 pub use second::{Checked, Kept};
+pub use tail::P99_COMMITS;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! A second record, of another day or other distances, foretold by the first.
+//! Other records, of other days or other distances, foretold by the first.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::left_out::{Errors, Held, LeftOut, commits_per_s, errors, foretold, p5
 use super::rows::Rows;
 use crate::record::store::Record;
 
-/// What a second record came to, beside what the first foretold.
+/// What another record came to, beside what the first foretold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Checked {
     pub single: Kept,
@@ -21,16 +21,30 @@ pub struct Checked {
     pub cells: Vec<LeftOut>,
 }
 
-/// Errors there, and how often the first record's interval held the truth.
+/// Errors there, and how often the truth lay in the interval that the first record and the others
+/// give.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Kept {
     pub errors: Errors,
-    /// Of these cells; absent where the first has no interval, or there are none.
+    /// Of these cells; absent where there is no interval, or there are no cells.
     pub within: Option<f64>,
 }
 
-/// Foretells each cell of another record. `fits` are the rows' coefficients, fitted to all.
-pub fn check(rows: &Rows, fits: &[Coefficients], held: &Held, other: &Record) -> Checked {
+/// Foretells each cell of other records. `fits` are the rows' coefficients, fitted to all. Each
+/// record is held against the interval that all but itself give.
+pub fn check(rows: &Rows, fits: &[Coefficients], held: &Held, others: &[Record]) -> Vec<Checked> {
+    let others: Vec<Held> = others.iter().map(|it| cells(rows, fits, it)).collect();
+    let all = others.iter().enumerate();
+    let beside = |place: usize| {
+        let but = all.clone().filter(|(other, _)| *other != place);
+        but.fold(held.clone(), |held, (_, other)| held.as_wide_as(other))
+    };
+    let checked = |(place, own)| checked(own, &beside(place));
+    all.clone().map(checked).collect()
+}
+
+/// The cells of another record that are foretold.
+fn cells(rows: &Rows, fits: &[Coefficients], other: &Record) -> Held {
     let mut cells = Vec::new();
     let mut not_foretold = 0;
     for fact in facts(other) {
@@ -45,35 +59,34 @@ pub fn check(rows: &Rows, fits: &[Coefficients], held: &Held, other: &Record) ->
             None => not_foretold += 1,
         }
     }
-    let of = |is_single: bool| {
-        cells
-            .iter()
-            .filter(move |c| (c.connections == 1) == is_single)
-    };
-    Checked {
-        single: kept(of(true), p50, &held.single),
-        single_p99: kept(of(true), p99, &held.single_p99),
-        several: kept(of(false), p50, &held.several),
-        several_p99: kept(of(false), p99, &held.several_p99),
-        several_per_s: kept(of(false), commits_per_s, &held.several_per_s),
+    Held {
         not_foretold,
-        cells,
+        ..Held::of(cells)
     }
 }
 
-fn kept<'c>(
-    cells: impl Iterator<Item = &'c LeftOut>,
-    ratio: fn(&LeftOut) -> Option<f64>,
-    own: &Errors,
-) -> Kept {
-    let cells: Vec<&LeftOut> = cells.collect();
-    let ratios: Vec<f64> = cells.iter().filter_map(|cell| ratio(cell)).collect();
+fn checked(own: &Held, held: &Held) -> Checked {
+    Checked {
+        single: kept(own, true, p50, &held.single),
+        single_p99: kept(own, true, p99, &held.single_p99),
+        several: kept(own, false, p50, &held.several),
+        several_p99: kept(own, false, p99, &held.several_p99),
+        several_per_s: kept(own, false, commits_per_s, &held.several_per_s),
+        not_foretold: own.not_foretold,
+        cells: own.cells.clone(),
+    }
+}
+
+/// One figure of these cells, beside the interval of `held`.
+fn kept(of: &Held, is_single: bool, ratio: fn(&LeftOut) -> Option<f64>, held: &Errors) -> Kept {
+    let cells = || of.cells_of(is_single);
+    let ratios: Vec<f64> = cells().filter_map(ratio).collect();
     let within = |factor: f64| {
         let is_within = |ratio: &&f64| **ratio <= factor && **ratio * factor >= 1.0;
         ratios.iter().filter(is_within).count() as f64 / ratios.len() as f64
     };
     Kept {
-        errors: errors(cells.iter().copied(), ratio),
-        within: own.factor.filter(|_| !ratios.is_empty()).map(within),
+        errors: errors(cells(), ratio),
+        within: held.factor.filter(|_| !ratios.is_empty()).map(within),
     }
 }

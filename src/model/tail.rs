@@ -6,8 +6,8 @@ use crate::record::store::Record;
 use crate::record::{Measurement, histogram};
 
 const SHARE: f64 = 0.99;
-/// Commits that must lie beyond, as for any percentile.
-const BEYOND: f64 = 10.0;
+/// So many commits a 99th percentile takes: ten must lie beyond, as for any percentile.
+pub const P99_COMMITS: u64 = 1_000;
 
 /// What single commits of one mode took above the medians foretold for their cells.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Above {
             all.filter(|(_, _, cell)| Some(*cell) != without)
         };
         let count: u64 = left().map(|(_, count, _)| count).sum();
-        if count as f64 * (1.0 - SHARE) < BEYOND - 1e-6 {
+        if count < P99_COMMITS {
             return None;
         }
         let rank = (SHARE * count as f64).ceil().max(1.0) as u64;

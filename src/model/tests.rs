@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::example::{Example, equal, flush, six, unequal};
 use crate::analysis::summary::WaitsFor;
 use crate::record::store::Record;
-use crate::record::{EndpointFacts, Flag};
+use crate::record::{EndpointFacts, Flag, histogram};
 use crate::study::{Disks, Distances};
 
 /// Sites so far apart, in µs, on disks of that flush time; each node on two CPUs of its own.
@@ -414,7 +414,7 @@ fn another_record_is_foretold_by_the_first() {
         distances: vec![equal(1.0), equal(5.0)],
         ..Example::default()
     };
-    let checked = first.check(&elsewhere.record());
+    let checked = &first.check(&[elsewhere.record()])[0];
     let single = &checked.single;
     assert_eq!((single.errors.cells, checked.not_foretold), (12, 0));
     assert!(single.errors.median.unwrap() < 0.01);
@@ -424,10 +424,49 @@ fn another_record_is_foretold_by_the_first() {
     let half = |cell: &mut crate::plan::Cell| cell.connections = 2;
     slower.header.cells.iter_mut().for_each(half);
     assert_eq!(
-        first.check(&slower).not_foretold,
+        first.check(&[slower])[0].not_foretold,
         12,
         "it knows of one connection only"
     );
+}
+
+/// The same record of a day on which all took so many times as long.
+fn slower(times: f64) -> Record {
+    let mut record = Example::default().record();
+    for measurement in &mut record.measurements {
+        let mut stretched = histogram::empty();
+        for step in histogram::decode(&measurement.latency_us)
+            .unwrap()
+            .iter_recorded()
+        {
+            let us = step.value_iterated_to() as f64 * times;
+            stretched
+                .record_n(us as u64, step.count_at_value())
+                .unwrap();
+        }
+        measurement.latency_us = histogram::encode(&stretched);
+    }
+    record
+}
+
+#[test]
+fn records_of_other_days_widen_the_interval() {
+    let first = || model(&Example::default());
+    let own = first().predict(&equally(2_000.0, None));
+    let days = [slower(1.2), slower(1.1)];
+    let known = first().with_days(&days).predict(&equally(2_000.0, None));
+    let factor = known.held.single.factor.unwrap();
+    assert!((factor - 1.2).abs() < 0.02, "{factor}");
+    for (own, known) in own.modes.iter().zip(&known.modes) {
+        let (own, known) = (own.p50_us.unwrap(), known.p50_us.unwrap());
+        assert!(
+            known.low < own.low && known.high > own.high,
+            "{own:?} {known:?}"
+        );
+    }
+    // The slowest day is beyond what the others tell of; the other lies within what it tells.
+    let within: Vec<_> = known.checked.iter().map(|day| day.single.within).collect();
+    assert_eq!(within, [Some(0.0), Some(1.0)]);
 }
 
 fn refused(change: impl FnOnce(&mut Record)) -> Refusal {

@@ -9,7 +9,7 @@ use super::page::{self, Block, Table};
 use super::waits;
 use crate::model::{
     At, Beside, Checked, Cpus, Errors, Interval, Kept, Lack, Lacking, Limit, ModeForetold, Most,
-    NEARLY, Place, Prediction, Span, TRUSTED, Trust, What,
+    NEARLY, P99_COMMITS, Place, Prediction, Span, TRUSTED, Trust, What,
 };
 
 /// Formats that it is printed in: it has no cells of its own, so no CSV.
@@ -22,8 +22,8 @@ const FAR: f64 = 10.0;
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Names<'n> {
     pub record: &'n str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<&'n str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub checks: &'n [String],
 }
 
 /// All of it, as JSON.
@@ -60,7 +60,7 @@ fn blocks(prediction: &Prediction, names: Names) -> Vec<Block> {
         Block::Facts(facts),
         Block::Heading("A commit".to_owned()),
         Block::Table(commits(&prediction.modes)),
-        Block::Notes(prediction.lacking.iter().map(lacking).collect()),
+        Block::Notes(of_commits(prediction)),
         Block::Heading("Commits per second".to_owned()),
         Block::Table(rates(&prediction.modes)),
         Block::Notes(trust_told(&prediction.at, &prediction.modes)),
@@ -72,7 +72,7 @@ fn blocks(prediction: &Prediction, names: Names) -> Vec<Block> {
         )),
         Block::Lines(held(prediction)),
     ];
-    if let (Some(checked), Some(name)) = (&prediction.checked, names.check) {
+    for (checked, name) in prediction.checked.iter().zip(names.checks) {
         blocks.push(Block::Heading(format!("How well {name} is foretold")));
         blocks.push(Block::Lines(second(checked)));
     }
@@ -240,6 +240,28 @@ pub(super) fn trust_told(at: &At, modes: &[ModeForetold]) -> Vec<String> {
     }
 }
 
+fn of_commits(prediction: &Prediction) -> Vec<String> {
+    let lacking = prediction.lacking.iter().map(lacking);
+    lacking.chain(too_few(&prediction.modes)).collect()
+}
+
+/// `no p99 of mysql group, mariadb galera: that takes 1,000 single commits of a mode; …`
+pub(super) fn too_few(modes: &[ModeForetold]) -> Option<String> {
+    let is_without = |mode: &&ModeForetold| {
+        let foretold = mode.foretold.as_ref();
+        foretold.is_some_and(|it| it.p50_us.is_some() && it.p99_us.is_none())
+    };
+    let without = modes.iter().filter(is_without);
+    let without: Vec<&str> = without.map(|mode| &mode.label[..]).collect();
+    (!without.is_empty()).then(|| {
+        format!(
+            "no p99 of {}: that takes {P99_COMMITS} single commits of a mode; more rounds or longer \
+             windows give them",
+            without.join(", ")
+        )
+    })
+}
+
 pub(super) fn lacking(lacking: &Lacking) -> String {
     let why = match lacking.lack {
         Lack::NoSingle => "no single commits with the client beside the writer were measured",
@@ -313,7 +335,12 @@ pub(super) fn held(prediction: &Prediction) -> Vec<String> {
     ];
     let told = all.iter().enumerate();
     let told = told.filter(|(place, (_, it))| *place == 0 || it.cells > 0);
-    let mut lines: Vec<String> = told.map(|(_, (what, it))| errors(what, it)).collect();
+    let days = match prediction.checked.is_empty() {
+        true => "",
+        false => ", as the records below ask too",
+    };
+    let line = |(what, it)| errors(what, it) + days;
+    let mut lines: Vec<String> = told.map(|(_, it)| line(*it)).collect();
     if held.not_foretold > 0 {
         lines.push(format!(
             "{} not foretold: without it, too little of its mode is left",
@@ -368,8 +395,8 @@ fn kept(what: &str, kept: &Kept) -> String {
         return format!("{what}: no cell that the first record foretells");
     };
     let within = match kept.within {
-        Some(share) => format!("{} lie within the interval", percent(share)),
-        None => "the first record gives no interval".to_owned(),
+        Some(share) => format!("{} lie within what all other records ask", percent(share)),
+        None => "the other records give no interval".to_owned(),
     };
     format!(
         "{what}: {}; median error {}, nine in ten within {}; {within}",
@@ -417,7 +444,8 @@ fn reading() -> Vec<String> {
          the shortest to the longest of all ways to wait that the record leaves."
             .to_owned(),
         "Nine in ten within: an interval by the errors of the cells that were left out, of places \
-         inside what was measured."
+         inside what was measured. Another day differs by more: a record of one, given by \
+         --check, widens it to what that day was off by."
             .to_owned(),
         format!(
             "At most: what no number of connections carries more than; nearly: {nearly} of it. \

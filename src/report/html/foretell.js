@@ -122,9 +122,9 @@
     return all.filter(function (part) { return part !== ''; }).join('; ');
   }
 
-  // Where one thing that is asked leaves what was measured.
+  // Where one thing that is asked leaves what was measured, and whether it does.
   function leaves(name, asked, measured, unit, unmeasured) {
-    if (!measured) return name + ': ' + unmeasured;
+    if (!measured) return { text: name + ': ' + unmeasured, isOutside: true };
     const low = measured[0];
     const high = measured[1];
     const far = function (times) { return times < FAR ? 'outside' : 'far outside'; };
@@ -140,7 +140,10 @@
         ? far(times) + ', ' + ratio(times) + ' times the most that was measured'
         : 'far outside, above all that was measured';
     }
-    return name + ': ' + said + ' (' + figure(low, unit) + ' to ' + figure(high, unit) + ')';
+    return {
+      text: name + ': ' + said + ' (' + figure(low, unit) + ' to ' + figure(high, unit) + ')',
+      isOutside: asked < low || asked > high
+    };
   }
 
   function besideLines(here) {
@@ -216,10 +219,10 @@
     command: document.getElementById('place-command')
   };
 
-  function lineOf(text) {
+  function lineOf(said) {
     const line = document.createElement('li');
-    line.textContent = text;
-    if (/outside|not measured/.test(text)) line.className = 'outside';
+    line.textContent = said.text;
+    if (said.isOutside) line.className = 'outside';
     return line;
   }
 

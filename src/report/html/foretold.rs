@@ -10,7 +10,9 @@ use super::sliders::{self, Slider};
 use super::tables::{Card, cards};
 use super::texts::{paragraph, sentences};
 use crate::analysis::Summary;
-use crate::model::{At, CONNECTIONS_MAX, Coefficients, Cpus, ModeForetold, Model, Prediction};
+use crate::model::{
+    At, Beside, CONNECTIONS_MAX, Coefficients, Cpus, ModeForetold, Model, Place, Prediction,
+};
 use crate::model::{Ranges, Refusal};
 use crate::record::store::Record;
 use crate::report::entry::Entry;
@@ -91,6 +93,7 @@ pub fn elements(record: &Record, summary: &Summary, material: &Material<'_>) -> 
         elements.push(table(MANY, &OF_MANY, modes));
     }
     let mut notes: Vec<String> = prediction.lacking.iter().map(predict::lacking).collect();
+    notes.extend(predict::too_few(modes));
     notes.extend(predict::trust_told(&prediction.at, modes));
     if !notes.is_empty() {
         elements.push(sentences(notes));
@@ -220,14 +223,16 @@ fn exported<'m>(model: &'m Model, prediction: &'m Prediction) -> Exported<'m> {
 fn place(prediction: &Prediction) -> [Element; 2] {
     let told = Element::new("p").with("id", "place-told");
     let told = told.with("role", "status").with("class", "place");
-    let line = |text: String| {
-        let line = Element::new("li");
-        match text.contains("outside") || text.contains("not measured") {
-            true => line.with("class", "outside").text(text),
-            false => line.text(text),
+    let line = |beside: &Beside| {
+        let line = Element::new("li").text(predict::beside(beside));
+        match beside.place {
+            Place::Inside | Place::Ignored => line,
+            Place::Above { .. } | Place::Below { .. } | Place::Unmeasured => {
+                line.with("class", "outside")
+            }
         }
     };
-    let beside = prediction.beside.iter().map(predict::beside).map(line);
+    let beside = prediction.beside.iter().map(line);
     let list = Element::new("ul").with("id", "place-beside");
     [
         told.text(predict::place(&prediction.at)),
