@@ -225,7 +225,17 @@ pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
 }
 
 /// What is broken once is broken, what is lost once is lost; one open trial leaves a promise open.
+/// One in which that was not seen which its fault is for was no such fault: where at least half of
+/// them were it leaves nothing open.
 fn verdict(each: &[Judged]) -> Verdict {
+    let conclusive = each.iter().filter(|judged| judged.is_conclusive()).count();
+    let are_enough = conclusive > 0 && 2 * conclusive >= each.len();
+    let is_no_such_fault =
+        |judged: &&Judged| judged.verdict == Verdict::Undecided && !judged.is_open() && are_enough;
+    let each: Vec<&Judged> = each
+        .iter()
+        .filter(|judged| !is_no_such_fault(judged))
+        .collect();
     let order = [
         Verdict::Broken,
         Verdict::LostNoPromise,

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::analysis::worth::tests::made::{Made, Setting};
 use crate::analysis::worth::tests::planted::Planted;
-use crate::study::faults::Control;
+use crate::study::faults::{Control, Reach};
 
 fn made(setting: Setting, planted: Planted, seed: u64) -> Made {
     let mut made = Made::legal(setting, &mut ChaCha8Rng::seed_from_u64(seed));
@@ -70,6 +70,37 @@ fn the_worst_of_its_trials_is_its_verdict() {
     let all = [Verdict::Kept, Verdict::LostNoPromise, Verdict::Undecided];
     assert_eq!(worst(all), Some(Verdict::Undecided));
     assert_eq!(worst([]), None);
+}
+
+/// What was no such fault says nothing, neither for a promise nor against it.
+#[test]
+fn trials_that_were_no_such_fault_leave_nothing_open_where_half_were() {
+    let no_such = Planted::NotReached;
+    let made = |planted: &[Planted]| {
+        let (campaign, terms) = campaign(Setting::Promoted, planted);
+        // Each was made with a fault of its own; it is one in the judgement of all.
+        let judged = |trial: (&Trial, &Planted)| {
+            let mut fault = campaign.fault.clone();
+            if *trial.1 == no_such {
+                fault.reach.push(Reach::FellBack);
+            }
+            judge(&fault, trial.0, &promise(&terms, &fault, trial.0))
+        };
+        let each: Vec<Judged> = campaign.trials.iter().zip(planted).map(judged).collect();
+        let conclusive = each.iter().filter(|judged| judged.is_conclusive()).count();
+        (verdict(&each), conclusive, missing(&each, None).len())
+    };
+    assert_eq!(made(&[LEGAL, LEGAL, no_such]), (Verdict::Kept, 2, 1));
+    assert_eq!(made(&[LEGAL, no_such]), (Verdict::Kept, 1, 1));
+    let too_few = [LEGAL, no_such, no_such];
+    assert_eq!(made(&too_few), (Verdict::Undecided, 1, 1));
+    assert_eq!(made(&[no_such]), (Verdict::Undecided, 0, 1));
+    let open = [LEGAL, LEGAL, no_such, Planted::NotBitten];
+    assert_eq!(made(&open), (Verdict::Undecided, 2, 2));
+    assert_eq!(
+        verdict_of(&[LEGAL, LEGAL, Planted::Lost, no_such]),
+        Verdict::Broken
+    );
 }
 
 /// "0 of n" says no more than this.
