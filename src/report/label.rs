@@ -4,6 +4,7 @@ use super::numbers::{count, time};
 use crate::analysis::Summary;
 use crate::analysis::called::pressure;
 use crate::analysis::summary::{CellSummary, FlagCount, Per, Point};
+use crate::analysis::worth::Disaster;
 
 /// `commit`
 pub fn one(per: Per) -> &'static str {
@@ -84,4 +85,13 @@ pub fn surroundings(summary: &Summary, cell: &CellSummary) -> String {
 /// `host-bound 2/4`
 pub fn flag(count: &FlagCount) -> String {
     format!("{} {}/{}", count.flag.name(), count.rounds, count.of)
+}
+
+/// What befell a mode: `the writer's machine dies`.
+pub fn disaster(disaster: Disaster) -> &'static str {
+    match disaster {
+        Disaster::WriterDies => "the writer's machine dies",
+        Disaster::SiteLost => "the writer's site is lost",
+        Disaster::AllLosePower => "all lose their power",
+    }
 }

@@ -338,10 +338,10 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
         .collect();
     assert!(numbers.contains(&"1".to_owned()) && numbers.contains(&"2".to_owned()));
     assert!(of_class(&svg, "fault").len() >= 2);
-    let worth = named(&charts, "worth-writer-dies");
+    let worth = named(&charts, "worth-the-writer-s-machine-dies");
     let svg = worth.svg();
     let points = of_class(&svg, "point");
-    assert_eq!(points.len(), 2, "two modes");
+    assert_eq!(points.len(), 3, "two faults by which a writer dies");
     let ranges: Vec<f64> = points
         .iter()
         .map(|point| {
@@ -354,7 +354,7 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
         ranges[0] > 2.0 * ranges[1] && ranges[1] > 10.0,
         "{ranges:?}"
     );
-    assert!(says(&svg, "mysql semisync"));
+    assert!(says(&svg, "mysql semisync") && says(&svg, "mysql group"));
     assert_eq!(worth.table.rows[1][2].to_string(), "0 of 20");
     let is_trial = |chart: &&Chart| matches!(chart.subject, Subject::Trial(_));
     assert_eq!(charts.iter().filter(is_trial).count(), 7);

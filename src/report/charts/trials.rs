@@ -4,8 +4,9 @@
 use super::chart::{Chart, Subject, file_name};
 use crate::analysis::Summary;
 use crate::analysis::interval::median;
-use crate::analysis::worth::{Course, CourseStep, Judged, ModeWorth};
+use crate::analysis::worth::{Course, CourseStep, Disaster, Judged, ModeWorth};
 use crate::report::entry::Entry;
+use crate::report::label;
 use crate::report::numbers::{Unit, digits, percent};
 use crate::report::page::Table;
 use crate::report::picture::{Axis, Plot, Point, Series, Span, Upright, Way};
@@ -135,37 +136,84 @@ fn course_table(course: &Course) -> Table {
 }
 
 /// A mode at one fault.
-struct Compared<'s> {
-    name: &'s str,
+struct Compared {
+    name: String,
+    fault: String,
     p50_ms: f64,
-    /// Of its trials those that lost something, and what share of such faults may.
+    /// Of its trials those that lost something, and what share of such faults may. Where none did
+    /// they are those that have shown so.
     lossy: usize,
     sound: usize,
     low: f64,
     high: f64,
 }
 
-/// Where prices were measured: each fault that befell two modes or more.
+/// What befell modes that stand in one chart.
+#[derive(Clone, Copy, PartialEq)]
+enum Befell<'s> {
+    /// Which machines it took: one's own fault is another mode's of another name.
+    Disaster(Disaster),
+    Fault(&'s str),
+}
+
+impl Befell<'_> {
+    fn of(one: &ModeWorth) -> Befell<'_> {
+        match one.disaster {
+            Some(disaster) => Befell::Disaster(disaster),
+            None => Befell::Fault(&one.worth.fault),
+        }
+    }
+
+    fn words(&self) -> &str {
+        match self {
+            Befell::Disaster(disaster) => label::disaster(*disaster),
+            Befell::Fault(name) => name,
+        }
+    }
+}
+
+/// Where prices were measured: whatever befell two modes or more.
 pub fn cost_and_worth(summary: &Summary) -> Vec<Chart> {
-    let mut faults: Vec<(&str, Vec<Compared>)> = Vec::new();
+    let mut charts: Vec<(Befell, Vec<Compared>)> = Vec::new();
     for one in summary.worth.iter().filter(|one| !one.is_control) {
         let Some(compared) = compared(one) else {
             continue;
         };
-        match faults.iter_mut().find(|(name, _)| *name == one.worth.fault) {
+        let befell = Befell::of(one);
+        match charts.iter_mut().find(|(other, _)| *other == befell) {
             Some((_, all)) => all.push(compared),
-            None => faults.push((&one.worth.fault, vec![compared])),
+            None => charts.push((befell, vec![compared])),
         }
     }
-    let told = faults.into_iter().filter(|(_, all)| all.len() > 1);
-    told.map(|(fault, all)| worth_chart(fault, &all)).collect()
+    let told = charts.into_iter().filter(|(_, all)| all.len() > 1);
+    told.map(|(befell, all)| worth_chart(befell.words(), &named_apart(all)))
+        .collect()
 }
 
-fn compared(one: &ModeWorth) -> Option<Compared<'_>> {
-    let (lossy, sound) = (one.worth.trials_with_loss, one.worth.trials_sound);
+/// A mode that stands in one chart several times has its faults' names beside its own.
+fn named_apart(all: Vec<Compared>) -> Vec<Compared> {
+    let labels: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+    let is_one = |name: &String| labels.iter().filter(|label| *label == name).count() == 1;
+    let apart = |one: Compared| match is_one(&one.name) {
+        true => one,
+        false => Compared {
+            name: format!("{}, {}", one.name, one.fault),
+            ..one
+        },
+    };
+    all.into_iter().map(apart).collect()
+}
+
+fn compared(one: &ModeWorth) -> Option<Compared> {
+    let lossy = one.worth.trials_with_loss;
+    let sound = match lossy {
+        0 => one.worth.trials_conclusive,
+        _ => one.worth.trials_sound,
+    };
     let p50_us = one.price.as_ref()?.p50_us?;
     (sound > 0).then(|| Compared {
-        name: &one.label,
+        name: one.label.clone(),
+        fault: one.worth.fault.clone(),
         p50_ms: p50_us / 1e3,
         lossy,
         sound,
@@ -174,7 +222,7 @@ fn compared(one: &ModeWorth) -> Option<Compared<'_>> {
     })
 }
 
-impl Compared<'_> {
+impl Compared {
     fn lost(&self) -> String {
         format!("{} of {}", self.lossy, self.sound)
     }
@@ -193,7 +241,7 @@ impl Compared<'_> {
             ),
         };
         Series {
-            name: self.name.to_owned(),
+            name: self.name.clone(),
             way: Way::Points,
             points: vec![point],
         }
@@ -201,7 +249,7 @@ impl Compared<'_> {
 
     fn row(&self) -> Vec<Entry> {
         vec![
-            self.name.into(),
+            self.name[..].into(),
             Entry::number(Some(self.p50_ms), Unit::Number(2)),
             self.lost().into(),
             Entry::number(Some(self.low), Unit::Share),
@@ -210,8 +258,8 @@ impl Compared<'_> {
     }
 }
 
-fn worth_chart(fault: &str, all: &[Compared]) -> Chart {
-    let title = format!("{fault}: what is lost against what a commit takes");
+fn worth_chart(befell: &str, all: &[Compared]) -> Chart {
+    let title = format!("{befell}: what is lost against what a commit takes");
     let plot = Plot {
         across: Axis {
             title: TAKES.to_owned(),
@@ -234,7 +282,7 @@ fn worth_chart(fault: &str, all: &[Compared]) -> Chart {
     ]);
     table.rows = all.iter().map(Compared::row).collect();
     Chart {
-        name: file_name("worth", &[fault]),
+        name: file_name("worth", &[befell]),
         subject: Subject::Worth,
         picture: plot.picture(&title),
         table,

@@ -113,7 +113,7 @@ fn cost(row: &Row<'_>) -> Option<String> {
 
 /// `nothing lost when the writer's machine dies (0 of 20, so below 13.9 %)`
 fn lost(disaster: Disaster, one: &ModeWorth) -> String {
-    let (worth, when) = (&one.worth, when(disaster));
+    let (worth, when) = (&one.worth, format!("when {}", label::disaster(disaster)));
     let counts = &worth.counts;
     if worth.trials_sound == 0 {
         return format!("what is lost {when} is undecided");
@@ -134,20 +134,16 @@ pub fn share(one: &ModeWorth) -> String {
     let worth = &one.worth;
     let (lossy, sound) = (worth.trials_with_loss, worth.trials_sound);
     match (worth.loss_share_min, worth.loss_share_max) {
-        (None, Some(most)) => format!("{lossy} of {sound}, so below {}", percent(most)),
+        // The bound counts those alone that have shown something.
+        (None, Some(most)) => {
+            let shown = worth.trials_conclusive;
+            format!("{lossy} of {shown}, so below {}", percent(most))
+        }
         (Some(least), Some(most)) => format!(
             "{lossy} of {sound}, so {} to {}",
             percent(least),
             percent(most)
         ),
         _ => format!("{lossy} of {}", count(sound as u64, "trial")),
-    }
-}
-
-fn when(disaster: Disaster) -> &'static str {
-    match disaster {
-        Disaster::WriterDies => "when the writer's machine dies",
-        Disaster::SiteLost => "when the writer's site is lost",
-        Disaster::AllLosePower => "when all lose their power",
     }
 }

@@ -108,7 +108,7 @@ fn columns<'s>(material: &'s Material<'_>, places: &'s Places<'_>) -> Vec<Column
     }
     for disaster in Disaster::ALL {
         if is_tried(material, disaster) {
-            let title = format!("lost if {}", who(disaster));
+            let title = format!("lost if {}", label::disaster(disaster));
             columns.push(column(title, move |row| lost(row, disaster, places)));
         }
     }
@@ -128,19 +128,11 @@ fn is_tried(material: &Material<'_>, disaster: Disaster) -> bool {
     rows.any(|row| row.worst(disaster).is_some())
 }
 
-fn who(disaster: Disaster) -> &'static str {
-    match disaster {
-        Disaster::WriterDies => "the writer's machine dies",
-        Disaster::SiteLost => "the writer's site is lost",
-        Disaster::AllLosePower => "all lose their power",
-    }
-}
-
 /// Which disasters befell nobody here.
 fn not_tried(material: &Material<'_>) -> Option<Element> {
     let none = Disaster::ALL.into_iter();
     let none = none.filter(|disaster| !is_tried(material, *disaster));
-    let none: Vec<&str> = none.map(who).collect();
+    let none: Vec<&str> = none.map(label::disaster).collect();
     (!none.is_empty()).then(|| {
         paragraph(&format!(
             "Not tried in this run: what is lost if {}. `acklab break --list` has all faults.",
@@ -281,7 +273,7 @@ fn outage(row: &Row<'_>, places: &Places<'_>) -> Option<Told> {
     let text = format!(
         "nobody was served for up to {} if {}",
         time(s * 1e6),
-        who(disaster)
+        label::disaster(disaster)
     );
     Some(Told::at(text, places.campaign(place)))
 }
