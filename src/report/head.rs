@@ -23,6 +23,7 @@ pub fn head(summary: &Summary) -> Vec<Block> {
     if !summary.finished {
         facts.insert(0, fact("PARTIAL", partial(summary)));
     }
+    facts.extend(one_round(summary).map(|said| fact("one round", said.to_owned())));
     facts.extend(summary.servers.iter().map(|server| {
         let said = format!("{} {} ({})", server.name, server.version, server.source);
         fact("server", said)
@@ -135,6 +136,14 @@ fn partial(summary: &Summary) -> String {
     };
     let here = summary.measurements;
     format!("the run did not go through to its end: {here}{of} measurements are here")
+}
+
+/// What a single round leaves open.
+pub fn one_round(summary: &Summary) -> Option<&'static str> {
+    let rounds = summary.cells.iter().map(|cell| cell.rounds).max();
+    (rounds == Some(1)).then_some(
+        "nothing has an interval, so no difference is shown: measure again with --rounds 4",
+    )
 }
 
 /// Whether it was open beforehand how many rounds there would be.

@@ -249,3 +249,45 @@ fn only_a_record_with_schedules_is_judged() {
         "{output:?}"
     );
 }
+
+/// Kept records of which something is wrong, and what is said of each.
+fn unsound(folder: &Path) -> Vec<(&'static str, &'static str)> {
+    let whole = std::fs::read(folder.join(unpack("compare", folder))).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
+    write("cut.acklab", &whole[..whole.len() / 2]);
+    write("empty.acklab", b"");
+    write("text.acklab", b"[[mode]]\nserver = \"mysql\"\n");
+    write("newer.acklab", &whole);
+    let newer = rusqlite::Connection::open(folder.join("newer.acklab")).unwrap();
+    newer.pragma_update(None, "user_version", 1_000).unwrap();
+    vec![
+        ("cut.acklab", "damaged"),
+        ("empty.acklab", "an empty file"),
+        ("text.acklab", "another kind of file"),
+        ("newer.acklab", "use a newer acklab"),
+        ("absent.acklab", "no readable file"),
+    ]
+}
+
+#[test]
+fn every_verb_refuses_what_is_no_whole_record() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, why) in unsound(folder.path()) {
+        for words in [
+            &["report", name][..],
+            &["report", name, "--html", "page.html"],
+            &["report", name, "--format", "json"],
+            &["diff", "compare.acklab", name],
+            &["predict", name, "--distances", "ab=2ms,ac=30ms,bc=30ms"],
+            &["judge", name],
+            &["pack", name],
+        ] {
+            let output = acklab(folder.path(), words);
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let code = output.status.code();
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{words:?}: {err}");
+            assert!(err.contains(why) && err.contains(name), "{words:?}: {err}");
+        }
+    }
+    assert!(!folder.path().join("page.html").exists());
+}

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::section::Section;
 use crate::analysis::Summary;
+use crate::report::head;
 use crate::report::markup::Element;
 use crate::report::numbers::{count, utc};
 use crate::report::worth;
@@ -91,14 +92,14 @@ fn header(summary: &Summary) -> Element {
         .text(about.join("; "));
     let heading = Element::new("h1").text(title(summary));
     let header = Element::new("header").child(heading).child(about);
-    match summary.finished {
-        true => header,
-        false => {
-            let partial = "PARTIAL: the run did not go through to its end. What is here was \
-                           finished before.";
-            header.child(Element::new("p").with("class", "bad").text(partial))
-        }
-    }
+    let bad = |said: String| Element::new("p").with("class", "bad").text(said);
+    let partial = (!summary.finished).then(|| {
+        let said = "PARTIAL: the run did not go through to its end. What is here was finished \
+                    before.";
+        said.to_owned()
+    });
+    let one_round = head::one_round(summary).map(|said| format!("One round: {said}."));
+    header.children(partial.into_iter().chain(one_round).map(bad))
 }
 
 fn footer(summary: &Summary) -> Element {

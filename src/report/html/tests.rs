@@ -42,8 +42,16 @@ fn sliders_are_hidden_and_named(page: &str) {
     }
 }
 
-/// Whole, reachable, and alone in the world.
+/// So much may a page of 300 cells weigh.
+const BYTES_MAX: usize = 3_000_000;
+
+/// Whole, reachable, alone in the world, and no burden.
 fn is_sound(page: &str) {
+    is_whole(page);
+    assert!(page.len() < BYTES_MAX, "{} bytes", page.len());
+}
+
+fn is_whole(page: &str) {
     assert_eq!(balanced(page), Ok(()));
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
     let ids = values(page, "id");
@@ -83,8 +91,8 @@ fn is_sound(page: &str) {
         "a heading of a table without its scope"
     );
     sliders_are_hidden_and_named(page);
-    let pictures: Vec<&str> = page.split("<svg ").skip(1).collect();
-    for picture in pictures {
+    for picture in page.split("<svg ").skip(1) {
+        let picture = picture.split("</svg>").next().unwrap_or_default();
         let tag = picture.split('>').next().unwrap_or_default();
         assert!(
             tag.contains("role=\"img\"") && tag.contains("aria-labelledby"),
@@ -100,7 +108,6 @@ fn is_sound(page: &str) {
         page.matches("<details").count(),
         page.matches("<summary").count()
     );
-    assert!(page.len() < 3_000_000, "{} bytes", page.len());
     assert!(
         page.ends_with("</html>\n"),
         "{:?}",
@@ -303,6 +310,41 @@ fn three_hundred_cells_fit_and_more_are_named() {
     assert!(page.contains("acklab report RECORD --format csv"));
     assert!(page.contains("charts more: "));
     assert!(page.contains("id=\"cells-50\"") && !page.contains("id=\"cells-51\""));
+}
+
+#[test]
+fn five_thousand_cells_have_a_page_that_can_be_opened() {
+    let example = Example {
+        connections: (1..=278).collect(),
+        rounds: 1,
+        ..Example::default()
+    };
+    let record = example.record();
+    assert_eq!(record.header.cells.len(), 5_004);
+    let page = page(&record);
+    is_whole(&page);
+    println!("5,004 cells: {} bytes", page.len());
+    assert!(page.len() < 2 * BYTES_MAX, "{} bytes", page.len());
+    assert!(page.contains("acklab report RECORD --format csv"));
+    // Every mode has its row and its sentence all the same.
+    let decision = between(&page, "class=\"decision\"", "</table>");
+    assert_eq!(decision.matches("scope=\"row\"").count(), 6);
+}
+
+#[test]
+fn one_round_has_figures_and_no_interval() {
+    let example = Example {
+        rounds: 1,
+        ..Example::default()
+    };
+    let page = page(&example.record());
+    is_sound(&page);
+    assert!(!page.contains("NaN") && !page.contains(">inf"));
+    let decision = between(&page, "class=\"decision\"", "</table>");
+    assert_eq!(decision.matches("scope=\"row\"").count(), 6);
+    assert!(!decision.contains('±'), "{decision}");
+    let header = between(&page, "<header", "</header>");
+    assert!(header.contains("One round: "), "{header}");
 }
 
 #[test]
