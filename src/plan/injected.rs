@@ -17,11 +17,15 @@ const JOINING: Duration = Duration::from_secs(6);
 const CLIENTS: Duration = Duration::from_millis(1_000);
 /// Commits in a second, and transactions that those bring behind that apply nothing.
 const COMMITS_PER_S: f64 = 1_000.0;
-/// From a member's silence until it has been put out, and until a state transfer is seen.
-const EXPELLING: Duration = Duration::from_secs(12);
+/// From a member's silence until it has been put out of a group, or of a cluster.
+const EXPELLING_OF_GROUP: Duration = Duration::from_secs(20);
+const EXPELLING_OF_GALERA: Duration = Duration::from_secs(8);
+/// Until a state transfer is seen.
 const TRANSFER: Duration = Duration::from_secs(5);
 /// A restart, or a promotion.
 const RESTARTING: Duration = Duration::from_secs(1);
+/// From a list of members that is forced until it is a group.
+const FORCING: Duration = Duration::from_secs(45);
 /// From what goes by itself until somebody is served again.
 const SERVING: Duration = Duration::from_secs(3);
 
@@ -57,12 +61,16 @@ fn trial_time(fault: &Fault, spec: &ModeSpec) -> Duration {
 
 /// Only members that agree must first expel who is gone.
 fn afterwards(fault: &Fault, spec: &ModeSpec) -> Duration {
-    let unserved = match spec.mode.family() {
-        Family::Group | Family::Galera => EXPELLING,
-        _ => Duration::ZERO,
-    };
-    let served = fault.served_for.map(|span| unserved + span);
+    let served = fault.served_for.map(|span| expelling(spec) + span);
     served.map_or(fault.afterwards, |span| span.min(fault.afterwards))
+}
+
+fn expelling(spec: &ModeSpec) -> Duration {
+    match spec.mode.family() {
+        Family::Group => EXPELLING_OF_GROUP,
+        Family::Galera => EXPELLING_OF_GALERA,
+        _ => Duration::ZERO,
+    }
 }
 
 fn restoring(spec: &ModeSpec) -> Duration {
@@ -94,7 +102,7 @@ fn waiting(when: When, spec: &ModeSpec) -> Duration {
     match when {
         When::After { min, max } => (min + max) / 2,
         When::Commits(count) | When::Behind(_, count) => commits(count),
-        When::Expelled(_) => EXPELLING,
+        When::Expelled(_) => expelling(spec),
         When::FellBack => alone_after(spec),
         When::Silent(span) => span,
         When::Served => SERVING,
@@ -112,7 +120,8 @@ fn alone_after(spec: &ModeSpec) -> Duration {
 fn doing(deed: &Deed) -> Duration {
     match deed {
         Deed::Restart(_) | Deed::Promote(_) => RESTARTING,
-        Deed::Bootstrap(_) | Deed::ForceMembers(_) | Deed::Rejoin(_) => SERVING + JOINING,
+        Deed::ForceMembers(_) => FORCING,
+        Deed::Bootstrap(_) | Deed::Rejoin(_) => SERVING + JOINING,
         _ => Duration::from_millis(200),
     }
 }
@@ -186,7 +195,7 @@ trials = 2
             afterwards(&fault, &spec)
         };
         assert_eq!(time(Mode::Async), 2 * second);
-        assert_eq!(time(Mode::Galera), EXPELLING + 2 * second);
+        assert_eq!(time(Mode::Galera), EXPELLING_OF_GALERA + 2 * second);
     }
 
     #[test]
