@@ -339,7 +339,10 @@ pub(super) fn held(prediction: &Prediction) -> Vec<String> {
         true => "",
         false => ", as the records below ask too",
     };
-    let line = |(what, it)| errors(what, it) + days;
+    let line = |(what, it): (&str, &Errors)| match it.factor {
+        Some(_) => errors(what, it) + days,
+        None => errors(what, it),
+    };
     let mut lines: Vec<String> = told.map(|(_, it)| line(*it)).collect();
     if held.not_foretold > 0 {
         lines.push(format!(
