@@ -199,7 +199,9 @@ fn a_slowed_session_is_at_work_for_the_rest_of_the_time_only() {
         at_work_us * 10.0 < whole_us * 1.01,
         "{at_work_us} of {whole_us}"
     );
-    assert_eq!((snapshot.commits, seen.statements()), (20, 20));
+    assert_eq!(snapshot.commits, 20);
+    // On a busy machine the next may have begun by then.
+    assert!((20..=21).contains(&seen.statements()));
 }
 
 #[test]

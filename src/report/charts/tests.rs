@@ -341,7 +341,7 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
     let worth = named(&charts, "worth-the-writer-s-machine-dies");
     let svg = worth.svg();
     let points = of_class(&svg, "point");
-    assert_eq!(points.len(), 3, "two faults by which a writer dies");
+    assert_eq!(points.len(), 3, "two modes, one of them by two faults");
     let ranges: Vec<f64> = points
         .iter()
         .map(|point| {
@@ -354,7 +354,13 @@ fn trials_are_drawn_with_their_steps_and_worth_against_cost() {
         ranges[0] > 2.0 * ranges[1] && ranges[1] > 10.0,
         "{ranges:?}"
     );
-    assert!(says(&svg, "mysql semisync") && says(&svg, "mysql group"));
+    for name in [
+        "mysql async",
+        "mysql semisync, writer-dies",
+        "mysql semisync, fall-back",
+    ] {
+        assert!(says(&svg, name), "{name}: {svg}");
+    }
     assert_eq!(worth.table.rows[1][2].to_string(), "0 of 20");
     let is_trial = |chart: &&Chart| matches!(chart.subject, Subject::Trial(_));
     assert_eq!(charts.iter().filter(is_trial).count(), 7);
