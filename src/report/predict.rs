@@ -255,8 +255,8 @@ pub(super) fn too_few(modes: &[ModeForetold]) -> Option<String> {
     let without: Vec<&str> = without.map(|mode| &mode.label[..]).collect();
     (!without.is_empty()).then(|| {
         format!(
-            "no p99 of {}: that takes {P99_COMMITS} single commits of a mode; more rounds or longer \
-             windows give them",
+            "no p99 of {}: that takes {P99_COMMITS} single commits of a mode; more rounds or \
+             longer windows give them",
             without.join(", ")
         )
     })
