@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
+use super::begin::{announce, need_time, open_cut_short, order, part, record_path, schedule};
 use super::endpoint;
 pub use super::fetch::fetch_missing;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
@@ -18,7 +18,8 @@ use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::sandbox::{self, Lifetime};
 use crate::lab::servers::{Cache, Catalogue};
-use crate::plan::{Schedule, plan};
+use crate::observe::host;
+use crate::plan::{PartOf, Schedule, plan};
 use crate::record::store::Record;
 use crate::report::{Format, render, worth};
 use crate::run::{self, Events, Order};
@@ -67,6 +68,9 @@ pub struct RunOptions {
     /// Go on with this record, whose run was cut short: the same study, the same options
     #[arg(long, value_name = "RECORD", conflicts_with = "record")]
     pub resume: Option<PathBuf>,
+    /// Measure some rounds and trials alone, e.g. 3/8: the third of eight parts, to be merged
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
+    pub part: Option<PartOf>,
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
     pub beside: Option<PathBuf>,
@@ -182,6 +186,8 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
     let catalogue = Catalogue::builtin();
     let read = || (question.read)(&cache, &catalogue);
     let (mut study, mut text) = read()?;
+    let of_part = |study: &Study| part(study, options.part, earlier.as_ref());
+    of_part(&study)?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
         let verb = words.get(1).map_or("run", String::as_str);
@@ -196,23 +202,12 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         // Once more: now the servers' versions, and so what they can do, are known for certain.
         (study, text) = read()?;
     }
-    let plan = plan(&study);
-    let record = match (&earlier, &options.resume) {
-        (Some(earlier), Some(path)) => {
-            check_same(path, earlier, (&study, &plan))?;
-            std::path::absolute(path).unwrap_or(path.clone())
-        }
-        _ => record_path(options.record.as_deref(), &study.name)?,
-    };
+    let plan = of_part(&study)?;
+    let place = options.resume.as_deref().or(options.record.as_deref());
     let order = Order {
-        study_text: text,
         command_line: words.to_vec(),
-        record,
-        study,
-        plan,
-        earlier,
-        whole: None,
         self_test: self_test::kept(&cache.path),
+        ..order((study, text), plan, (place, earlier))?
     };
     need_time(&order.study, &order.plan)?;
     let mut schedule = schedule(&order.study, &order.plan);
@@ -270,6 +265,8 @@ pub fn run_text(
         record: record_path(None, name)?,
         study,
         earlier: None,
+        left_out: None,
+        machine: host::machine(),
         whole: None,
         self_test: self_test::kept(&cache.path),
     };

@@ -94,7 +94,8 @@ fn trials_ahead(order: &Order) -> Vec<Duration> {
     let earlier = || order.earlier.iter();
     let campaigns = earlier().flat_map(|record| record.campaigns.values().flatten());
     let campaigns: usize = campaigns.map(|kept| kept.light.trials.len()).sum();
-    let injected = plan::injected(&order.study).into_iter().skip(campaigns);
+    let injected = plan::injected(&order.study, order.plan.part);
+    let injected = injected.into_iter().skip(campaigns);
     injected.collect()
 }
 
@@ -212,6 +213,8 @@ impl<T: Target> StudyRun<'_, T> {
     fn begin_step(&mut self, turn: Turn, cell: &Cell) {
         let study = &self.order.study;
         let last = self.foreseen.last().map_or(turn.round, |last| last.round);
+        // A part's rounds have the numbers that they have in the whole.
+        let last = self.order.plan.part.map_or(last, |_| study.rounds);
         self.events.tell(Event::StepBegun(Step::Cell {
             round: turn.round,
             rounds: last,
@@ -289,7 +292,8 @@ impl<T: Target> StudyRun<'_, T> {
             let kept = earlier.and_then(|record| record.campaigns.get(&mode));
             let light = |packed: &PackedCampaign| packed.light.clone();
             let kept: Vec<Campaign> = kept.into_iter().flatten().map(light).collect();
-            target.run_campaigns(mode, &kept, &mut |step| match step {
+            let of = (self.order.plan.part, &kept[..]);
+            target.run_campaigns(mode, of, &mut |step| match step {
                 CampaignStep::Begun(step) => {
                     events.tell(Event::StepBegun(step));
                     Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result, breakdown};
 use crate::load::{Iterations, Snapshot};
-use crate::plan::Cell;
+use crate::plan::{Cell, PartOf, own_numbers};
 use crate::record::trials::{self, Campaign};
 use crate::record::{
     AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, ServerLog, histogram,
@@ -288,11 +288,11 @@ impl Target for Scripted {
     fn run_campaigns(
         &mut self,
         mode: usize,
-        kept: &[Campaign],
+        (part, kept): (Option<PartOf>, &[Campaign]),
         tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
     ) -> Result<()> {
         let kept = kept.iter().map(|one| one.trials.len()).sum::<usize>();
-        for number in kept as u32 + 1..=TRIALS {
+        for number in own_numbers(part, TRIALS).skip(kept) {
             self.next()?;
             tell(CampaignStep::Begun(Step::Fault {
                 label: format!("mode {mode}"),
