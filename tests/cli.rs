@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use terminal::at_terminal;
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "compare",
     "run",
     "limits",
     "studies",
     "report",
     "pack",
+    "merge",
     "diff",
     "serve",
     "predict",

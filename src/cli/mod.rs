@@ -20,6 +20,7 @@ mod fetch;
 mod judge;
 mod limits;
 mod measure;
+mod merge;
 mod needs;
 mod pack;
 mod packaging;
@@ -127,6 +128,8 @@ enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Merge the records of all parts of a study (`run --part`) into one
+    Merge(merge::MergeOptions),
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffOptions),
@@ -293,6 +296,7 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::Pack { record, output } => pack::run(&record, output.as_deref()),
+        Verb::Merge(options) => merge::run(&options),
         Verb::Diff(options) => diff::run(&options),
         Verb::Serve(options) => serve::run(&options),
         Verb::Predict { options } => predict::run(&options),
