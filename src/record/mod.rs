@@ -260,6 +260,10 @@ pub struct Measurement {
     /// after they were set, before the mode's block of cells.
     #[serde(default)]
     pub in_force: Variables,
+    /// Drivers that were started elsewhere and were lost, or late, while the load ran: who, and
+    /// what came of it. The measurement is void then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers_missing: Vec<String>,
     /// Doubts about this measurement.
     pub flags: Vec<Flag>,
 }
@@ -297,6 +301,9 @@ pub struct Second {
     pub transactions: u64,
     pub errors: u64,
     pub latency_us_p50: u64,
+    /// Absent where no transaction ended well, and in an older record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<u64>,
     pub latency_us_max: u64,
 }
 
