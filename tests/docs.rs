@@ -247,12 +247,12 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 17] {
+fn flags() -> [Flag; 18] {
     use Flag::*;
     match HostBound {
         HostBound | NodeBound | DriverBound | Drifted | Downgraded | Degraded | Overloaded
         | Errors | NoRows | LateLinks | Stolen | LinksStarved | LateDisks | Behind | NotIdle
-        | NotApplied | NotSettled => [
+        | NotApplied | NotSettled | DriverMissing => [
             HostBound,
             NodeBound,
             DriverBound,
@@ -270,6 +270,7 @@ fn flags() -> [Flag; 17] {
             NotIdle,
             NotApplied,
             NotSettled,
+            DriverMissing,
         ],
     }
 }

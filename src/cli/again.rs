@@ -29,6 +29,10 @@ pub fn run(file: &Path, options: &RunOptions, words: &[String]) -> Result<u8> {
         let allowed = "is for studies: go on with `acklab break --resume RECORD`";
         return Err(Mistake::new("command line", "--resume", "", allowed).into());
     }
+    if breaking::is_broken(&header) && options.join.is_given() {
+        let allowed = "is for studies of endpoints: faults are injected in a lab; leave it out";
+        return Err(Mistake::new("command line", "--drivers", "", allowed).into());
+    }
     if breaking::is_broken(&header) && options.beside.is_some() {
         let allowed = "is for studies: a record of `acklab break` has no anatomy";
         return Err(Mistake::new("command line", "--beside", "", allowed).into());

@@ -8,9 +8,11 @@ use clap::Args;
 use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
 use super::endpoint;
 pub use super::fetch::fetch_missing;
+use super::join::JoinOptions;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
 use super::progress::Lines;
 use super::unknown_variable::Given;
+pub use super::values::span;
 use super::view::{self, Look, Prepared};
 use crate::analysis;
 use crate::analysis::beside::put_beside;
@@ -61,6 +63,8 @@ pub struct RunOptions {
     /// Begin no round that would end later than this, e.g. 30min
     #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
     budget: Option<Duration>,
+    #[command(flatten)]
+    pub join: JoinOptions,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -137,10 +141,6 @@ pub fn share(text: &str) -> std::result::Result<f64, String> {
     units::percent(text).ok_or_else(|| "a share in per cent: 5%, 2.5%".to_owned())
 }
 
-pub fn span(text: &str) -> std::result::Result<Duration, String> {
-    units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
-}
-
 /// A study and its text.
 pub type Written = (Study, String);
 
@@ -182,6 +182,7 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
     let catalogue = Catalogue::builtin();
     let read = || (question.read)(&cache, &catalogue);
     let (mut study, mut text) = read()?;
+    options.join.check(&study, &plan(&study))?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
         let verb = words.get(1).map_or("run", String::as_str);
@@ -224,12 +225,7 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         my_cnf: options.my_cnf.as_deref(),
     };
     let code = match is_of_endpoints {
-        true => exit_code(endpoint::run(
-            (&order, &mut *schedule),
-            &question.folder,
-            &cache,
-            Look::of(options.plain),
-        )),
+        true => run_at_endpoints((&order, &mut *schedule), question, &cache, options)?,
         false => {
             let explain = |error| given.mistake_in(error);
             let look = Look::of(options.plain);
@@ -243,6 +239,21 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         eprintln!("to go on: the same words, with --resume {record} in place of --record");
     }
     Ok(code)
+}
+
+/// Runs a study of endpoints; the exit code.
+fn run_at_endpoints(
+    (order, schedule): (&Order, &mut dyn Schedule),
+    question: &Question,
+    cache: &Cache,
+    options: &RunOptions,
+) -> Result<u8> {
+    // The token goes when the run does.
+    let (drivers, _token) = options.join.drivers(order, &question.file)?;
+    let look = Look::of(options.plain);
+    let place = (cache, drivers);
+    let ran = endpoint::run((order, schedule), &question.folder, place, look);
+    Ok(exit_code(ran))
 }
 
 /// Runs a study of ours by its name and text, turned into another, on servers of its own; its

@@ -85,7 +85,11 @@ fn went_on(summary: &Summary, resumed: &Resumed) -> String {
 fn made_again(summary: &Summary) -> String {
     let times = u64::from(summary.measurements_made_again);
     let measurements = count(times, "disturbed measurement");
-    format!("{measurements} (links late, or CPU time stolen) made again")
+    let why = match summary.endpoints.is_empty() {
+        true => "links late, or CPU time stolen",
+        false => "a driver missing, or CPU time stolen",
+    };
+    format!("{measurements} ({why}) made again")
 }
 
 fn fact(name: &str, said: String) -> (String, String) {

@@ -233,8 +233,8 @@ impl<T: Target> StudyRun<'_, T> {
         Ok(())
     }
 
-    /// A disturbed measurement is made again: links were late, or CPU time was stolen. Both are
-    /// faults of the host's and not of the mode's, so that nothing is chosen by its outcome. It is
+    /// A disturbed measurement is made again: links were late, CPU time was stolen, or a driver was
+    /// lost. None is the mode's fault, so that nothing is chosen by its outcome. It is
     /// kept with the one that takes its place: what made the links late may have made the servers
     /// slow.
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
@@ -243,6 +243,10 @@ impl<T: Target> StudyRun<'_, T> {
         let again_max = (self.foreseen.len() as f64 * AGAIN_SHARE).ceil() as usize;
         loop {
             let measurement = measure(self.target, study, (turn, cell), self.events)?;
+            for who in &measurement.drivers_missing {
+                let (of, text) = ("drivers".to_owned(), format!("void: {who}"));
+                self.events.tell(Event::Words { of, text });
+            }
             let made_again = voided.len() as u32;
             if !measurement.is_disturbed()
                 || made_again == AGAIN_MAX
@@ -253,6 +257,15 @@ impl<T: Target> StudyRun<'_, T> {
                     voided,
                     ..measurement
                 });
+            }
+            if let Err(error) = self.target.gather() {
+                // Nobody makes it again: it is kept as it is.
+                self.keeper.append(&Measurement {
+                    made_again,
+                    voided,
+                    ..measurement
+                })?;
+                return Err(error);
             }
             self.made_again += 1;
             voided.push(measurement);

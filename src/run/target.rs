@@ -37,6 +37,11 @@ pub trait Target {
     /// The head of the record.
     fn header(&mut self, order: &Order) -> Result<Header>;
 
+    /// Waits for whoever has been lost without whom nothing can be measured.
+    fn gather(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Finds out anew what changes slowly.
     fn begin_round(&mut self) -> Result<()> {
         Ok(())
