@@ -101,10 +101,10 @@ impl Joined {
                 if stop_asked() {
                     return Err(Error::Interrupted);
                 }
-                if begun.elapsed() >= self.patience.within {
+                self.admit(index, tell)?;
+                if self.first_free().is_some() && begun.elapsed() >= self.patience.within {
                     return Err(self.too_few());
                 }
-                self.admit(index, tell)?;
             }
         }
     }
