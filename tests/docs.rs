@@ -446,3 +446,14 @@ fn the_container_s_privileges_are_those_that_are_explained_and_tried() {
         assert!(script.lines().any(is_there), "{device}");
     }
 }
+
+#[test]
+fn a_pod_keeps_the_container_s_privileges() {
+    let given = behind(&text_of("docs/container.md"), "--cap-add ");
+    let job = text_of("contrib/kubernetes/job.yaml");
+    let lists = job.lines().filter(|line| line.contains("kept="));
+    let names = lists.flat_map(|line| line.trim_end_matches(';').split(",+").skip(1));
+    let mut kept: Vec<&str> = names.collect();
+    kept.sort_unstable();
+    assert_eq!(kept, given);
+}

@@ -16,7 +16,7 @@ use crate::analysis;
 use crate::analysis::beside::put_beside;
 use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result, breakdown};
-use crate::lab::sandbox::{self, Lifetime};
+use crate::lab::sandbox::{self, Lifetime, stop_asked};
 use crate::lab::servers::{Cache, Catalogue};
 use crate::plan::{Schedule, plan};
 use crate::record::store::Record;
@@ -326,19 +326,16 @@ pub fn print_kept(record: &Path, format: Format, beside: Option<&Other>) -> Resu
     Ok(())
 }
 
-/// Prints what ended a run early; the exit code.
+/// Prints what ended a run early; the exit code. What fails when the user has asked to stop is that
+/// request's doing: a scheduler ends servers and drivers together with us.
 fn exit_code(outcome: Result<()>) -> u8 {
-    match outcome {
-        Ok(()) => 0,
-        Err(Error::Interrupted) => {
-            eprintln!("acklab: {}", Error::Interrupted);
-            INTERRUPTED
-        }
-        Err(error) => {
-            eprintln!("acklab: {error}");
-            error.exit_code()
-        }
+    let Err(error) = outcome else { return 0 };
+    eprintln!("acklab: {error}");
+    if !stop_asked() || error == Error::Interrupted {
+        return error.exit_code();
     }
+    eprintln!("acklab: {}", Error::Interrupted);
+    INTERRUPTED
 }
 
 /// Prints a record's report; if asked with the anatomy of another one beside its own, and with all

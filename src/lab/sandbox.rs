@@ -51,13 +51,13 @@ pub fn stop_asked() -> bool {
 /// Hears Ctrl-C and SIGTERM in a process that has no sandbox: the first asks to stop, the second
 /// ends it at once.
 pub fn hear_requests_to_stop() {
+    at_requests_to_stop(SigHandler::Handler(hand_on_stop));
+}
+
+fn at_requests_to_stop(handler: SigHandler) {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        let action = SigAction::new(
-            SigHandler::Handler(hand_on_stop),
-            SaFlags::SA_RESTART,
-            SigSet::empty(),
-        );
-        // SAFETY: the handler only calls write(2), which is async-signal-safe.
+        let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
+        // SAFETY: a handler here makes async-signal-safe system calls, or none.
         let _ = unsafe { sigaction(signal, &action) };
     }
 }
@@ -194,6 +194,10 @@ extern "C" fn hand_on_stop(_signal: libc::c_int) {
     unsafe { libc::write(LIFELINE.load(Ordering::Relaxed), byte.as_ptr().cast(), 1) };
 }
 
+/// Whoever ends a job of a scheduler sends SIGTERM to all its processes. The front end hands that
+/// on; the keeper stays to clean up.
+extern "C" fn outlive(_signal: libc::c_int) {}
+
 struct KeeperEnds {
     lifeline: OwnedFd,
     verdict: OwnedFd,
@@ -209,6 +213,7 @@ fn keep(
     work: impl FnOnce(&mut Inside) -> u8,
 ) -> u8 {
     let _ = setsid();
+    at_requests_to_stop(SigHandler::Handler(outlive));
     let mut verdict = File::from(ends.verdict);
     if let Some(relay) = &ends.relay {
         relay.stand_in();
@@ -280,6 +285,8 @@ fn launch(
         }
         ForkResult::Child => {
             drop(proc);
+            // The kernel keeps such signals from a pid 1 without handlers.
+            at_requests_to_stop(SigHandler::SigDfl);
             // The keeper has one thread, so that its death and that thread's are the same.
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
             let code = inside(cache, folder, lifeline, verdict, is_detached, work).unwrap_or_else(

@@ -304,6 +304,25 @@ fn lab_interrupt_keeps_finished_cells() {
     });
 }
 
+/// As a scheduler does to a job that it ends: SIGTERM to all of its processes.
+#[test]
+fn lab_terminate_all_processes_keeps_finished_cells() {
+    on_ground("terminate", |ground| {
+        let mut child = start(ground, "r.acklab", ENDLESS);
+        wait_for_record(ground, &mut child, "r.acklab");
+        let all = ground.processes();
+        assert!(all.len() > 4, "{all:?}");
+        for pid in all {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        }
+        assert_eq!(child.wait().expect("an end").code(), Some(130));
+        assert_eq!(ground.run_folders(), Vec::<std::path::PathBuf>::new());
+        ground.nothing_left();
+        assert!(is_whole_or_absent(ground, "r.acklab", ENDLESS));
+        assert_eq!(ground.json("r.acklab")["finished"], false);
+    });
+}
+
 /// Before the first cell there is nothing to keep.
 #[test]
 fn lab_interrupt_before_the_first_cell_leaves_no_record() {

@@ -10,6 +10,7 @@ use super::subject::Subject;
 use crate::error::{Breakdown, Error, Result, breakdown};
 use crate::lab::node::Node;
 use crate::lab::recovery;
+use crate::lab::sandbox::stop_asked;
 use crate::record::history::Token;
 use crate::record::trials::{Delivered, Done, Trial};
 use crate::run::target::unix_ms;
@@ -39,6 +40,10 @@ pub fn run(subject: &mut Subject<'_>, fault: &Fault, seed: u64) -> Result<Trial>
         is_running_on = told.is_ok() && stage.is_running_on();
         told
     });
+    if stop_asked() {
+        // A scheduler that asks sends SIGTERM to all processes, servers too: that is no fault.
+        return Err(Error::Interrupted);
+    }
     match told {
         Err(Error::Breakdown(told)) => match harmed.refusal(subject, &told) {
             Some(words) => trial.refused = Some(words),
