@@ -208,6 +208,7 @@ fn run_acklab(address: SocketAddr) -> u64 {
         rate_per_s: None,
         pace: None,
         slowdown: None,
+        waits: false,
         guest: None,
     };
     driver.start(&job).expect("a running load");

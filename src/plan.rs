@@ -4,6 +4,7 @@ mod cell;
 mod injected;
 pub mod knee;
 mod labs;
+mod part_of;
 mod parts;
 mod placement;
 mod point;
@@ -23,6 +24,7 @@ use knee::{Part, Seek};
 pub use cell::Cell;
 pub use injected::injected;
 pub use labs::{LabPlan, labs};
+pub use part_of::{PartOf, own_numbers};
 pub use parts::{StudyPart, parts};
 pub use placement::{Cpu, Placement, Whose, place};
 pub use point::{Apart, Axis, Point, Rest, Value};
@@ -37,8 +39,31 @@ pub struct Plan {
     /// In the order of the tables: by sweep, workload, connections, rate, client site, distances,
     /// disks, speed of CPUs, schemas, and last by mode.
     pub cells: Vec<Cell>,
-    /// Each round holds the index of every cell once, but for cells of fewer rounds.
+    /// Each round holds the index of every cell once, but for cells of fewer rounds. Of a part,
+    /// rounds of other parts hold none.
     pub rounds: Vec<Vec<usize>>,
+    /// What of the study it is, if not the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartOf>,
+}
+
+impl Plan {
+    /// What a part has of it.
+    pub fn of_part(mut self, part: Option<PartOf>) -> Plan {
+        for (number, round) in (1..).zip(&mut self.rounds) {
+            if part.is_some_and(|part| !part.has(number)) {
+                round.clear();
+            }
+        }
+        self.part = part;
+        self
+    }
+
+    /// How many rounds measure anything.
+    pub fn rounds_measured(&self) -> u32 {
+        let rounds = self.rounds.iter().filter(|round| !round.is_empty());
+        rounds.count() as u32
+    }
 }
 
 /// The cells of a study, and its rounds in the order that its seed gives.
@@ -50,7 +75,11 @@ pub fn plan(study: &Study) -> Plan {
         round
     };
     let rounds = (0..study.rounds).map(round).collect();
-    Plan { cells, rounds }
+    Plan {
+        cells,
+        rounds,
+        part: None,
+    }
 }
 
 fn cells(study: &Study) -> Vec<Cell> {

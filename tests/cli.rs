@@ -13,17 +13,19 @@ use std::time::{Duration, Instant};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use terminal::at_terminal;
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 22] = [
     "compare",
     "run",
     "limits",
     "studies",
     "report",
     "pack",
+    "merge",
     "diff",
     "serve",
     "predict",
     "break",
+    "drive",
     "judge",
     "servers",
     "check",
@@ -82,7 +84,7 @@ fn help_lists_every_verb() {
             "{verb}: {out}"
         );
     }
-    for hidden in ["switch", "drive", "health", "man"] {
+    for hidden in ["switch", "null-server", "health", "man"] {
         assert!(!listed.iter().any(|line| line.starts_with(hidden)), "{out}");
     }
 }

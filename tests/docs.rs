@@ -247,12 +247,12 @@ fn the_architecture_names_every_room() {
 }
 
 /// All flags; the match makes a new one a fault of compilation here.
-fn flags() -> [Flag; 17] {
+fn flags() -> [Flag; 18] {
     use Flag::*;
     match HostBound {
         HostBound | NodeBound | DriverBound | Drifted | Downgraded | Degraded | Overloaded
         | Errors | NoRows | LateLinks | Stolen | LinksStarved | LateDisks | Behind | NotIdle
-        | NotApplied | NotSettled => [
+        | NotApplied | NotSettled | DriverMissing => [
             HostBound,
             NodeBound,
             DriverBound,
@@ -270,6 +270,7 @@ fn flags() -> [Flag; 17] {
             NotIdle,
             NotApplied,
             NotSettled,
+            DriverMissing,
         ],
     }
 }
@@ -445,4 +446,15 @@ fn the_container_s_privileges_are_those_that_are_explained_and_tried() {
         let is_there = |line: &str| line.starts_with("devices=") && line.contains(device);
         assert!(script.lines().any(is_there), "{device}");
     }
+}
+
+#[test]
+fn a_pod_keeps_the_container_s_privileges() {
+    let given = behind(&text_of("docs/container.md"), "--cap-add ");
+    let job = text_of("contrib/kubernetes/job.yaml");
+    let lists = job.lines().filter(|line| line.contains("kept="));
+    let names = lists.flat_map(|line| line.trim_end_matches(';').split(",+").skip(1));
+    let mut kept: Vec<&str> = names.collect();
+    kept.sort_unstable();
+    assert_eq!(kept, given);
 }

@@ -101,6 +101,7 @@ pub fn job(place: &Place, workload: &Workload, connections: u32) -> Job {
         rate_per_s: None,
         pace: None,
         slowdown: None,
+        waits: false,
         guest: None,
     }
 }

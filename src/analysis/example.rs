@@ -291,6 +291,7 @@ impl Example {
                 memory_bytes: 8 << 30,
                 fsync_us_p50: 310.0,
                 link_floor_us_p50: 82.0,
+                machine: None,
             },
             servers: vec![
                 server("mysql", "9.7.1", "apt sid, mysql-server-core 9.7.1-1"),

@@ -39,25 +39,34 @@ pub const APPLIED_SHARE: f64 = 0.95;
 
 /// What measurements are judged by, besides their own figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub struct Asked<'h> {
     per: Per,
     /// Where connections rest between their transactions.
     pace: Option<Duration>,
     /// The measured window as asked.
     window: Duration,
-    /// Of the host.
+    /// Of the host,
     cpus: u32,
+    /// and whose they are where several machines may have measured.
+    hosts: Option<&'h Header>,
 }
 
-impl Asked {
+impl<'h> Asked<'h> {
     /// Of measurements at that point of a record, or at points that have its workload and pace.
-    pub fn of(header: &Header, point: &Point) -> Asked {
+    pub fn of(header: &'h Header, point: &Point) -> Asked<'h> {
+        let is_apart = !header.parts.is_empty() || !header.resumed.is_empty();
         Asked {
             per: terms::per(&point.workload),
             pace: point.pace,
             window: point.window,
             cpus: header.host.cpus,
+            hosts: is_apart.then_some(header),
         }
+    }
+
+    fn cpus_of(self, measurement: &Measurement) -> u32 {
+        let own = |header: &Header| header.host_of(measurement).cpus;
+        self.hosts.map_or(self.cpus, own)
     }
 }
 
@@ -83,7 +92,7 @@ pub fn of_measurement(measurement: &Measurement, asked: Asked) -> Vec<Flag> {
         ),
         (
             Flag::NotIdle,
-            asked.pace.is_some() && is_busy(measurement, asked.cpus),
+            asked.pace.is_some() && is_busy(measurement, asked.cpus_of(measurement)),
         ),
         (Flag::NotApplied, is_not_applied(measurement, asked)),
     ];
@@ -212,7 +221,7 @@ pub fn count(measurements: &[&Measurement], asked: Asked) -> Vec<FlagCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CpuUsed, Degraded, Lag, RttGot, Scheduled, SpeedGot};
+    use crate::record::{CpuUsed, Degraded, Host, Lag, Resumed, RttGot, Scheduled, SpeedGot};
     use crate::study::CpuSpeed;
 
     const CLOSED: Asked = Asked {
@@ -220,6 +229,7 @@ mod tests {
         pace: None,
         window: Duration::from_secs(10),
         cpus: 4,
+        hosts: None,
     };
 
     fn quiet() -> Measurement {
@@ -527,6 +537,34 @@ mod tests {
             of_measurement(&measurement(2_000.0), asked),
             [Flag::NotApplied]
         );
+    }
+
+    #[test]
+    fn a_machine_is_idle_or_not_by_its_own_cpus() {
+        let host = |cpus| Host {
+            cpus,
+            ..Host::default()
+        };
+        let header = Header {
+            host: host(64),
+            resumed: vec![Resumed {
+                host: host(2),
+                ..Resumed::default()
+            }],
+            ..Header::default()
+        };
+        let asked = |header| Asked::of(header, &Point::default());
+        let resumed = Measurement {
+            segment: 1,
+            ..quiet()
+        };
+        assert_eq!(asked(&header).cpus_of(&quiet()), 64);
+        assert_eq!(asked(&header).cpus_of(&resumed), 2);
+        let one = Header {
+            resumed: vec![],
+            ..header.clone()
+        };
+        assert_eq!(asked(&one).cpus_of(&resumed), 64);
     }
 
     #[test]

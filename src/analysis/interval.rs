@@ -1,6 +1,7 @@
 //! One figure per round in, a median with an interval out. docs/method/intervals.md says why this
 //! way.
 
+pub mod machines;
 pub mod two_runs;
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};

@@ -23,6 +23,7 @@ pub mod ladder;
 mod lags;
 pub mod latency;
 mod limits;
+mod machines;
 mod queueing;
 mod rates;
 mod rounds;
@@ -40,6 +41,7 @@ pub use terms::mode_settings;
 
 use std::collections::BTreeMap;
 
+use crate::plan::{Cell, own_numbers};
 use crate::record::store::Record;
 use crate::record::{Header, LabFacts, Measurement};
 use crate::study::articles;
@@ -87,6 +89,7 @@ pub fn summarise(record: &Record) -> Summary {
             .map(|measurement| measurement.round)
             .max()
             .unwrap_or(0),
+        part: header.part,
         until: study.until,
         self_test: header.self_test.clone(),
         resumed: header.resumed.clone(),
@@ -110,6 +113,7 @@ pub fn summarise(record: &Record) -> Summary {
         endpoints: header.endpoints.clone(),
         against,
         limits: limits::of(&cells, interval::Risk::of(study)),
+        machines: machines::summarise(record, &cells),
         cells,
         anatomy,
         beside: None,
@@ -122,11 +126,13 @@ pub fn summarise(record: &Record) -> Summary {
     }
 }
 
-/// How many a finished run has; of a search for a knee, and below it, those that were made.
+/// How many a finished run has, of a part its own; of a search for a knee, and below it, those that
+/// were made.
 fn measurements_asked(record: &Record) -> usize {
     let Header { study, cells, .. } = &record.header;
     let known = cells.iter().filter(|cell| cell.knee.is_none());
-    let known: usize = known.map(|cell| cell.rounds(study) as usize).sum();
+    let own = |cell: &Cell| own_numbers(record.header.part, cell.rounds(study)).count();
+    let known: usize = known.map(own).sum();
     let is_open = |m: &&Measurement| cells[m.cell].knee.is_some();
     known + record.measurements.iter().filter(is_open).count()
 }

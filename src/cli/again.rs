@@ -29,6 +29,14 @@ pub fn run(file: &Path, options: &RunOptions, words: &[String]) -> Result<u8> {
         let allowed = "is for studies: go on with `acklab break --resume RECORD`";
         return Err(Mistake::new("command line", "--resume", "", allowed).into());
     }
+    if breaking::is_broken(&header) && options.join.is_given() {
+        let allowed = "is for studies of endpoints: faults are injected in a lab; leave it out";
+        return Err(Mistake::new("command line", "--drivers", "", allowed).into());
+    }
+    if breaking::is_broken(&header) && options.part.is_some() {
+        let allowed = "is for studies: `acklab break` has no parts";
+        return Err(Mistake::new("command line", "--part", "", allowed).into());
+    }
     if breaking::is_broken(&header) && options.beside.is_some() {
         let allowed = "is for studies: a record of `acklab break` has no anatomy";
         return Err(Mistake::new("command line", "--beside", "", allowed).into());
@@ -138,6 +146,11 @@ fn told(then: &Header, here: &Header, not_set: &[String]) -> Vec<String> {
         "again: {}, as of {begun}, seed {}",
         study.name, study.seed
     )];
+    lines.extend(
+        then.part.map(|part| {
+            format!("it was part {part}: without --part {part} the whole study is run")
+        }),
+    );
     let differs = surroundings(then, here);
     let line = |one: &crate::analysis::diff::told::Difference| {
         format!("differs here: {}: {} → {}", one.what, one.a, one.b)
@@ -205,6 +218,12 @@ mod tests {
         let lines = super::told(&then, &then, &["wsrep_sst_auth".to_owned()]);
         assert_eq!(lines[0], "again: small, as of 1970-01-01 00:00 UTC, seed 7");
         assert!(lines[2].ends_with(": wsrep_sst_auth"), "{lines:?}");
+        let part = Header {
+            part: "2/3".parse().ok(),
+            ..then.clone()
+        };
+        let lines = super::told(&part, &part, &[]);
+        assert!(lines[1].starts_with("it was part 2/3: "), "{lines:?}");
     }
 
     fn refused(modes: Option<&[&str]>) -> String {

@@ -6,14 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::analysis::sequential::{self, Sequential};
 use crate::error::{Mistake, Result};
 use crate::live::ends_by_itself;
-use crate::plan::{Cell, Plan, Schedule, estimate, forming};
+use crate::observe::host;
+use crate::plan::{Cell, PartOf, Plan, Schedule, estimate, forming, plan};
 use crate::record::store::{Record, Store};
-use crate::run::Order;
+use crate::run::{Order, whole_rounds};
 use crate::study::{Study, limits, units};
 
 /// A record of a run that did not go through to its end.
 pub fn open_cut_short(path: &Path) -> Result<Record> {
     let record = Record::open(path)?;
+    if !record.header.parts.is_empty() {
+        let given = path.display().to_string();
+        let allowed =
+            "was merged from parts: go on with the part that is not whole, and merge anew";
+        return Err(Mistake::new("command line", "--resume", &given, allowed).into());
+    }
     match record.finished {
         // What cannot be added to is told before labs are formed.
         false => Store::resume(path).map(|_| record),
@@ -53,6 +60,79 @@ pub fn schedule<'p>(study: &'p Study, plan: &'p Plan) -> Box<dyn Schedule + 'p> 
     }
 }
 
+/// What is to be run, in a new record or in the one that it goes on with; command line and the
+/// lab's test of itself are still to be told.
+pub fn order(
+    (study, study_text): (Study, String),
+    plan: Plan,
+    (place, earlier): (Option<&Path>, Option<Record>),
+) -> Result<Order> {
+    let machine = host::machine();
+    let record = match (&earlier, place) {
+        (Some(earlier), Some(path)) => {
+            check_same(path, earlier, (&study, &plan))?;
+            std::path::absolute(path).unwrap_or(path.to_owned())
+        }
+        _ => record_path(place, &study.name)?,
+    };
+    let from_there = |earlier| {
+        let schedule = &mut *schedule(&study, &plan);
+        whole_rounds(earlier, schedule, machine.as_deref())
+    };
+    let (earlier, left_out) = earlier.map(from_there).unzip();
+    Ok(Order {
+        record,
+        study_text,
+        study,
+        plan,
+        earlier,
+        left_out: left_out.flatten(),
+        machine,
+        whole: None,
+        command_line: vec![],
+        self_test: vec![],
+    })
+}
+
+/// The plan of a study, or of the part that is asked for or gone on with.
+///
+/// # Errors
+/// A mistake if that part is another than its record's, or has nothing to measure, or if nobody
+/// knows beforehand how many rounds there are.
+pub fn part(study: &Study, asked: Option<PartOf>, earlier: Option<&Record>) -> Result<Plan> {
+    let plan = plan(study);
+    let kept = earlier.map(|record| record.header.part);
+    let Some(part) = kept.unwrap_or(asked) else {
+        return match asked {
+            Some(asked) => wrong_part(asked, "the record is of the whole study: leave --part out"),
+            None => Ok(plan),
+        };
+    };
+    if asked.is_some_and(|asked| asked != part) {
+        let allowed = format!("the record is of part {part}, which need not be said: leave it out");
+        return wrong_part(asked.unwrap_or(part), &allowed);
+    }
+    if ends_by_itself(study) {
+        let allowed = "parts have rounds that are known beforehand, and with `until` or `budget` \
+                       nobody knows how many: say how many by --rounds instead, and leave both out";
+        return wrong_part(part, allowed);
+    }
+    let rounds = plan.rounds_measured();
+    if part.of > rounds {
+        let allowed = format!(
+            "{} has {rounds} rounds, and each part one or more of them: at most {rounds} parts, or \
+             more rounds by --rounds",
+            study.name
+        );
+        return wrong_part(part, &allowed);
+    }
+    Ok(plan.of_part(Some(part)))
+}
+
+fn wrong_part(part: PartOf, allowed: &str) -> Result<Plan> {
+    Err(Mistake::new("command line", "--part", &part.to_string(), allowed).into())
+}
+
 /// A budget must hold one round.
 pub fn need_time(study: &Study, plan: &Plan) -> Result<()> {
     let needed = sequential::least(study, plan);
@@ -85,13 +165,20 @@ pub fn announce(order: &Order) {
         true => sequential::most(study, plan),
         false => estimate(study, plan),
     };
+    let all = match plan.part {
+        Some(part) => format!(
+            "{} of {rounds} rounds (part {part})",
+            plan.rounds_measured()
+        ),
+        None => format!("{rounds} rounds"),
+    };
     let said = match (study.until, study.budget) {
         (None, None) if plan.cells.iter().any(Cell::is_search) => format!(
-            "{rounds} rounds, about {:.1} min with {} measurements for each search",
+            "{all}, about {:.1} min with {} measurements for each search",
             minutes(most),
             limits::KNEE_TRIES
         ),
-        (None, None) => format!("{rounds} rounds, about {:.1} min", minutes(most)),
+        (None, None) => format!("{all}, about {:.1} min", minutes(most)),
         (Some(_), None) => {
             let least = sequential::until_first_look(study, plan);
             let [first, most] = [least, most].map(minutes);

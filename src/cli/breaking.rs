@@ -16,6 +16,7 @@ use super::unknown_variable::Given;
 use super::view::Look;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::servers::{Cache, Catalogue};
+use crate::observe::host;
 use crate::plan::{Plan, StudyPart, forming, injected, parts, plan, steps};
 use crate::record::Header;
 use crate::record::store::Record;
@@ -341,7 +342,7 @@ impl Work<'_> {
     /// What is to be done, what is done already, and how long the rest takes.
     fn announce(&self, ahead: &[Duration]) {
         let (study, ..) = &self.whole;
-        let (trials, modes) = (injected(study).len(), study.modes.len());
+        let (trials, modes) = (injected(study, None).len(), study.modes.len());
         let done = match self.resumed {
             Some((_, done)) => format!(", {done} of them done"),
             None => String::new(),
@@ -424,6 +425,8 @@ impl Work<'_> {
             record: self.record.clone(),
             self_test: self_test::kept(&self.cache.path),
             earlier,
+            left_out: None,
+            machine: host::machine(),
             whole: Some(whole),
         })
     }
@@ -432,7 +435,7 @@ impl Work<'_> {
 /// Whether all that an order asks for is there.
 fn is_done(own: &Record, order: &Order) -> bool {
     let turns: usize = order.plan.rounds.iter().map(Vec::len).sum();
-    own.measurements.len() >= turns && trials(own) >= injected(&order.study).len()
+    own.measurements.len() >= turns && trials(own) >= injected(&order.study, None).len()
 }
 
 #[cfg(test)]
@@ -531,6 +534,8 @@ mod tests {
             record: PathBuf::new(),
             self_test: vec![],
             earlier: None,
+            left_out: None,
+            machine: None,
             whole: None,
         };
         let one = crate::record::trials::Campaign {

@@ -12,7 +12,7 @@ use crate::lab::sandbox::hear_requests_to_stop;
 use crate::lab::servers::Cache;
 use crate::plan::Schedule;
 use crate::run::Order;
-use crate::run::endpoint::{self, Accesses, PASSWORD_VARIABLE};
+use crate::run::endpoint::{self, Accesses, Drivers, PASSWORD_VARIABLE};
 use crate::study::{EndpointSpec, Study};
 
 /// Runs a study of endpoints. `folder` is the study file's.
@@ -22,13 +22,14 @@ use crate::study::{EndpointSpec, Study};
 pub fn run(
     (order, schedule): (&Order, &mut dyn Schedule),
     folder: &Path,
-    cache: &Cache,
+    (cache, drivers): (&Cache, Drivers),
     look: Look,
 ) -> Result<()> {
     let accesses = accesses(&order.study, folder)?;
     hear_requests_to_stop();
     if !look.is_live {
-        return endpoint::run((order, schedule), &accesses, &cache.path, &Lines::of(order));
+        let place = (cache.path.as_path(), drivers);
+        return endpoint::run((order, schedule), &accesses, place, &Lines::of(order));
     }
     let start = Instant::now();
     let (mouth, ear) = view::pipes()?;
@@ -36,7 +37,8 @@ pub fn run(
     let _watching = Prepared::of(ear)?.begin(start);
     let _standing_in = mouth.stand_in()?;
     let events = mouth.listener(look.begin(order), start);
-    endpoint::run((order, schedule), &accesses, &cache.path, &events)
+    let place = (cache.path.as_path(), drivers);
+    endpoint::run((order, schedule), &accesses, place, &events)
 }
 
 fn accesses(study: &Study, folder: &Path) -> Result<Accesses> {

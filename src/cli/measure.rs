@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::begin::{announce, check_same, need_time, open_cut_short, record_path, schedule};
+use super::begin::{announce, need_time, open_cut_short, order, part, record_path, schedule};
 use super::endpoint;
 pub use super::fetch::fetch_missing;
+use super::join::JoinOptions;
 use super::needs::{need_cpus, need_disks, need_memory, need_root, need_tun, read_file};
 use super::progress::Lines;
 use super::unknown_variable::Given;
+pub use super::values::span;
 use super::view::{self, Look, Prepared};
 use crate::analysis;
 use crate::analysis::beside::put_beside;
@@ -18,7 +20,8 @@ use crate::analysis::summary::Anatomy;
 use crate::error::{Error, Mistake, Result, breakdown};
 use crate::lab::sandbox::{self, Lifetime, stop_asked};
 use crate::lab::servers::{Cache, Catalogue};
-use crate::plan::{Schedule, plan};
+use crate::observe::host;
+use crate::plan::{PartOf, Schedule, plan};
 use crate::record::store::Record;
 use crate::report::{Format, render, worth};
 use crate::run::{self, Events, Order};
@@ -61,12 +64,17 @@ pub struct RunOptions {
     /// Begin no round that would end later than this, e.g. 30min
     #[arg(long, value_name = "TIME", value_parser = span, allow_hyphen_values = true)]
     budget: Option<Duration>,
+    #[command(flatten)]
+    pub join: JoinOptions,
     /// Where the record is kept; by default STUDY-TIME.acklab in this folder
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Go on with this record, whose run was cut short: the same study, the same options
     #[arg(long, value_name = "RECORD", conflicts_with = "record")]
     pub resume: Option<PathBuf>,
+    /// Measure some rounds and trials alone, e.g. 3/8: the third of eight parts, to be merged
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
+    pub part: Option<PartOf>,
     /// Another record, whose figures stand beside those of the anatomy
     #[arg(long, value_name = "RECORD")]
     pub beside: Option<PathBuf>,
@@ -137,10 +145,6 @@ pub fn share(text: &str) -> std::result::Result<f64, String> {
     units::percent(text).ok_or_else(|| "a share in per cent: 5%, 2.5%".to_owned())
 }
 
-pub fn span(text: &str) -> std::result::Result<Duration, String> {
-    units::duration(text).ok_or_else(|| "a time with its unit: 250us, 2.15ms, 1s, 3m".to_owned())
-}
-
 /// A study and its text.
 pub type Written = (Study, String);
 
@@ -182,6 +186,8 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
     let catalogue = Catalogue::builtin();
     let read = || (question.read)(&cache, &catalogue);
     let (mut study, mut text) = read()?;
+    let of_part = |study: &Study| part(study, options.part, earlier.as_ref());
+    options.join.check(&study, &of_part(&study)?)?;
     let is_of_endpoints = study.is_of_endpoints();
     if !is_of_endpoints {
         let verb = words.get(1).map_or("run", String::as_str);
@@ -196,23 +202,12 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         // Once more: now the servers' versions, and so what they can do, are known for certain.
         (study, text) = read()?;
     }
-    let plan = plan(&study);
-    let record = match (&earlier, &options.resume) {
-        (Some(earlier), Some(path)) => {
-            check_same(path, earlier, (&study, &plan))?;
-            std::path::absolute(path).unwrap_or(path.clone())
-        }
-        _ => record_path(options.record.as_deref(), &study.name)?,
-    };
+    let plan = of_part(&study)?;
+    let place = options.resume.as_deref().or(options.record.as_deref());
     let order = Order {
-        study_text: text,
         command_line: words.to_vec(),
-        record,
-        study,
-        plan,
-        earlier,
-        whole: None,
         self_test: self_test::kept(&cache.path),
+        ..order((study, text), plan, (place, earlier))?
     };
     need_time(&order.study, &order.plan)?;
     let mut schedule = schedule(&order.study, &order.plan);
@@ -224,12 +219,7 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         my_cnf: options.my_cnf.as_deref(),
     };
     let code = match is_of_endpoints {
-        true => exit_code(endpoint::run(
-            (&order, &mut *schedule),
-            &question.folder,
-            &cache,
-            Look::of(options.plain),
-        )),
+        true => run_at_endpoints((&order, &mut *schedule), question, &cache, options)?,
         false => {
             let explain = |error| given.mistake_in(error);
             let look = Look::of(options.plain);
@@ -243,6 +233,21 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         eprintln!("to go on: the same words, with --resume {record} in place of --record");
     }
     Ok(code)
+}
+
+/// Runs a study of endpoints; the exit code.
+fn run_at_endpoints(
+    (order, schedule): (&Order, &mut dyn Schedule),
+    question: &Question,
+    cache: &Cache,
+    options: &RunOptions,
+) -> Result<u8> {
+    // The token goes when the run does.
+    let (drivers, _token) = options.join.drivers(order, &question.file)?;
+    let look = Look::of(options.plain);
+    let place = (cache, drivers);
+    let ran = endpoint::run((order, schedule), &question.folder, place, look);
+    Ok(exit_code(ran))
 }
 
 /// Runs a study of ours by its name and text, turned into another, on servers of its own; its
@@ -270,6 +275,8 @@ pub fn run_text(
         record: record_path(None, name)?,
         study,
         earlier: None,
+        left_out: None,
+        machine: host::machine(),
         whole: None,
         self_test: self_test::kept(&cache.path),
     };

@@ -17,9 +17,11 @@ mod detached;
 mod diff;
 mod endpoint;
 mod fetch;
+mod join;
 mod judge;
 mod limits;
 mod measure;
+mod merge;
 mod needs;
 mod pack;
 mod packaging;
@@ -31,6 +33,7 @@ mod serve;
 mod servers;
 mod studies;
 mod unknown_variable;
+mod values;
 mod view;
 
 use std::path::PathBuf;
@@ -127,6 +130,8 @@ enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Merge the records of all parts of a study (`run --part`) into one
+    Merge(merge::MergeOptions),
     /// Compare two records: what is better, worse, alike or cannot be told
     #[command(after_help = diff::EXAMPLES)]
     Diff(diff::DiffOptions),
@@ -143,6 +148,8 @@ enum Verb {
         #[command(flatten)]
         options: Box<breaking::BreakOptions>,
     },
+    /// Drive load for a run on another host, of a study of endpoints, until the run is over
+    Drive(join::DriveOptions),
     /// Judge the trials of faults in a record once more, by what it holds alone
     Judge {
         record: PathBuf,
@@ -208,10 +215,10 @@ enum ServersAction {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Six verbs are hidden: acklab starts these parts of itself.
+    // Five verbs are hidden, and `drive` without words: acklab starts these parts of itself.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
-        Some("drive") => {
+        Some("drive") if words.len() == 2 => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::load::driver::serve(stdin, stdout).map(|()| 0);
         }
@@ -293,10 +300,12 @@ fn obey(verb: Verb, words: &[String]) -> Result<u8> {
             ..
         } => measure::report(&record, &format, beside.as_deref(), baseline.as_deref()).map(|()| 0),
         Verb::Pack { record, output } => pack::run(&record, output.as_deref()),
+        Verb::Merge(options) => merge::run(&options),
         Verb::Diff(options) => diff::run(&options),
         Verb::Serve(options) => serve::run(&options),
         Verb::Predict { options } => predict::run(&options),
         Verb::Break { options } => breaking::run(&options, words),
+        Verb::Drive(options) => join::drive(options),
         Verb::Judge { record, format } => judge::run(&record, &format),
         Verb::Servers { action } => of_servers(action),
         Verb::Check => check::check(),

@@ -94,13 +94,15 @@ struct Told {
 
 impl Told {
     fn of(header: Header) -> Told {
-        let before = header.resumed.last().cloned();
+        // Those of a merged record are of its parts.
+        let is_merged = !header.parts.is_empty();
+        let before = header.resumed.last().filter(|_| !is_merged).cloned();
         let begun_ms = match &before {
             Some(resumed) => resumed.started_unix_ms,
             None => header.started_unix_ms,
         };
         Told {
-            plan: plan::plan(&header.study),
+            plan: plan::plan(&header.study).of_part(header.part),
             begun_ms,
             before: before.unwrap_or_default(),
             header,
@@ -119,7 +121,7 @@ impl Told {
         }
         if !self.is_begun {
             self.is_begun = true;
-            let trials = plan::injected(&self.header.study);
+            let trials = plan::injected(&self.header.study, self.header.part);
             let left = trials.into_iter().skip(self.before.trials);
             events.push((Duration::ZERO, Event::StepsAdded(left.collect())));
             events.extend(self.foresee());

@@ -117,7 +117,7 @@ impl Live {
             Event::StepBegun(step) => self.begin(step, at),
             Event::MadeAgain { .. } => {
                 self.seconds.clear();
-                self.say("the host disturbed this measurement: it is made again".to_owned());
+                self.say("this measurement was disturbed: it is made again".to_owned());
             }
             Event::Second { second, .. } => self.add(*second),
             Event::Flagged { flag, .. } => self.unsent.next.flags.push(*flag),

@@ -1,12 +1,15 @@
-//! The driver's side of its pipe: `acklab drive` reads commands on its standard input and
-//! answers on its standard output, both JSON lines, while its sessions run in the same loop.
+//! The driver's side: `acklab drive` reads commands on its standard input and answers on its
+//! standard output, both JSON lines, while its sessions run in the same loop. One that has joined a
+//! run from elsewhere does the same over a socket to whoever passes both on ([`super::join`]).
 
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::time::TimeValLike;
 
+use super::clock::Clock;
 use super::input::{Input, turn};
 use super::iterate::{Loaded, iterate, reload};
 use super::job::{Command, Job, Reply, Snapshot};
@@ -20,12 +23,16 @@ use crate::error::{Error, Result, Tried, breakdown};
 const CONNECT_LIMIT: Duration = Duration::from_secs(60);
 /// Transactions in flight have this long to end after a stop.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// An event loop wakes up to a millisecond late: so long before the moment at which a load is to
+/// begin, it is waited for alone.
+const ALONE: Duration = Duration::from_millis(2);
 /// Descriptors besides the sessions' sockets.
 const SPARE_DESCRIPTORS: u64 = 64;
 
 /// What a driver holds between commands.
 #[derive(Default)]
 struct State {
+    clock: Clock,
     /// The running load.
     pool: Option<Pool>,
     /// A table loaded for mysqlslap's next iteration.
@@ -91,6 +98,7 @@ fn answer<I: AsFd>(
 }
 
 fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Result<Reply> {
+    let heard_ns = state.clock.now_ns();
     // Not with the line, which may hold a password.
     let what = || format!("read a command of {} bytes", line.len());
     let command: Command = serde_json::from_str(line).tried(what)?;
@@ -128,14 +136,26 @@ fn handle<I: AsFd>(input: &mut Input<I>, state: &mut State, line: &str) -> Resul
             let loaded = state.loaded.take().ok_or_else(missing)?;
             Ok(Reply::Iterations(Box::new(iterate(input, loaded)?)))
         }
-        (Command::Mark, Some(pool)) => Ok(Reply::Snapshot(Box::new(pool.mark()))),
+        (Command::Clock, _) => Ok(Reply::Clock {
+            heard_ns,
+            answered_ns: state.clock.now_ns(),
+        }),
+        (Command::Begin { at_ns }, Some(pool)) => {
+            let late_s = begin(input, pool, state.clock.moment(at_ns))?;
+            Ok(Reply::Begun { late_s })
+        }
+        (Command::Mark, Some(pool)) => Ok(Reply::Snapshot(Box::new(marked(pool)))),
+        (Command::MarkAt { at_ns }, Some(pool)) => {
+            let snapshot = mark_at(input, pool, state.clock.moment(at_ns))?;
+            Ok(Reply::Snapshot(Box::new(snapshot)))
+        }
         (Command::Stop, Some(running)) => {
             let snapshot = stop(input, running)?;
             state.pool = None;
             Ok(Reply::Snapshot(Box::new(snapshot)))
         }
-        (Command::Mark | Command::Stop, None) => {
-            Err(breakdown("mark or stop the load", "none is running"))
+        (Command::Begin { .. } | Command::Mark | Command::MarkAt { .. } | Command::Stop, None) => {
+            Err(breakdown("begin, mark or stop the load", "none is running"))
         }
     }
 }
@@ -186,7 +206,47 @@ fn stop<I: AsFd>(input: &mut Input<I>, pool: &mut Pool) -> Result<Snapshot> {
         turn(input, pool, deadline)?;
     }
     pool.abandon();
-    Ok(pool.mark())
+    Ok(marked(pool))
+}
+
+/// Has a load that waits begin at a moment; tells how late it did.
+fn begin<I: AsFd>(input: &mut Input<I>, pool: &mut Pool, at: Instant) -> Result<f64> {
+    while Instant::now() + ALONE < at {
+        turn(input, pool, at - ALONE)?;
+        if let Some(failure) = pool.take_failure() {
+            return Err(failure);
+        }
+    }
+    std::thread::sleep(at.saturating_duration_since(Instant::now()));
+    pool.begin();
+    Ok(at.elapsed().as_secs_f64())
+}
+
+/// Ends the window at a moment.
+fn mark_at<I: AsFd>(input: &mut Input<I>, pool: &mut Pool, at: Instant) -> Result<Snapshot> {
+    while Instant::now() < at {
+        turn(input, pool, at)?;
+    }
+    let late_s = at.elapsed().as_secs_f64();
+    Ok(Snapshot {
+        late_s,
+        ..marked(pool)
+    })
+}
+
+fn marked(pool: &mut Pool) -> Snapshot {
+    Snapshot {
+        cpu_us: cpu_us(),
+        ..pool.mark()
+    }
+}
+
+/// CPU time of this thread, which is the whole driver but for what passes its lines on.
+fn cpu_us() -> f64 {
+    let used = getrusage(UsageWho::RUSAGE_THREAD);
+    used.map_or(0.0, |used| {
+        (used.user_time().num_microseconds() + used.system_time().num_microseconds()) as f64
+    })
 }
 
 /// Lets what is under way in a ledger end; it has a limit of its own.

@@ -193,7 +193,7 @@ fn join_snapshots(mut snapshots: Vec<Snapshot>) -> Result<Snapshot> {
     let window_s = snapshots.iter().map(|one| one.window_s).sum();
     let seconds = snapshots.iter_mut().flat_map(|one| &mut one.timeline);
     for (number, second) in (0..).zip(seconds) {
-        second.second = number;
+        second.second.second = number;
     }
     let mut all = merge(snapshots)?;
     all.window_s = window_s;
@@ -203,19 +203,19 @@ fn join_snapshots(mut snapshots: Vec<Snapshot>) -> Result<Snapshot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Second;
+    use crate::load::job::DriverSecond;
 
     #[test]
     fn iterations_follow_each_other() {
         let snapshot = |window_s| Snapshot {
             window_s,
             commits: 5,
-            timeline: vec![Second::default()],
+            timeline: vec![DriverSecond::default()],
             ..Snapshot::default()
         };
         let all = join_snapshots(vec![snapshot(1.5), snapshot(1.25)]).unwrap();
         assert_eq!((all.window_s, all.commits), (2.75, 10));
-        let seconds: Vec<u32> = all.timeline.iter().map(|s| s.second).collect();
+        let seconds: Vec<u32> = all.timeline.iter().map(|s| s.second.second).collect();
         assert_eq!(seconds, [0, 1]);
     }
 }

@@ -53,6 +53,10 @@ pub struct Job {
     /// one to that of the next: so much less is done. Above 0, below 1; with no rate and no pace.
     #[serde(default)]
     pub slowdown: Option<f64>,
+    /// Sessions that are connected wait for `Command::Begin`, so that several drivers begin at the
+    /// same moment.
+    #[serde(default)]
+    pub waits: bool,
     /// The server is somebody else's: nothing outside `databases` is touched, and TLS verifies.
     #[serde(default)]
     pub guest: Option<Guest>,
@@ -102,16 +106,44 @@ pub struct Snapshot {
     /// The same by kind of statement (`select`, `update`, `commit`…).
     pub statement_latency_us: BTreeMap<String, String>,
     /// Whole seconds that ended in this window.
-    pub timeline: Vec<Second>,
-    /// From the start until the last session was ready.
+    pub timeline: Vec<DriverSecond>,
+    /// From the start until the last session was ready; where sessions waited for those of other
+    /// drivers, until all began.
     pub connected_s: f64,
     /// The first number that no `unique` parameter has used, less its `start`.
     pub unique_next: u64,
+    /// Of one driver: CPU time of its thread since it was started, and how long after the moment
+    /// that was asked for the window ended.
+    #[serde(default)]
+    pub cpu_us: f64,
+    #[serde(default)]
+    pub late_s: f64,
+}
+
+/// A whole second, and what its percentiles come from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriverSecond {
+    #[serde(flatten)]
+    pub second: Second,
+    /// Latency of its transactions, in the form of `Snapshot::latency_us`; empty of a driver that
+    /// is alone, whose seconds are joined with no other's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub latency_us: String,
+}
+
+impl DriverSecond {
+    /// Takes the second's percentiles from all its latencies.
+    pub fn take_percentiles(&mut self, latency_us: &Histogram<u64>) {
+        let of = |share| latency_us.value_at_quantile(share);
+        self.second.latency_us_p50 = of(0.5);
+        self.second.latency_us_p99 = (!latency_us.is_empty()).then(|| of(0.99));
+        self.second.latency_us_max = latency_us.max();
+    }
 }
 
 impl Snapshot {
     /// Keeps a window in the measurement that it is of; gives its whole seconds.
-    pub fn keep_in(self, into: &mut Measurement) -> Vec<Second> {
+    pub fn keep_in(self, into: &mut Measurement) -> Vec<DriverSecond> {
         into.window_s = self.window_s;
         into.commits = self.commits;
         into.unchanged = self.unchanged;
@@ -140,8 +172,14 @@ pub struct Iterations {
 pub enum Command {
     /// Connect all sessions and start the load.
     Start(Box<Job>),
+    /// What time it is on the driver's clock.
+    Clock,
+    /// Begin a load that waits, at this moment of the driver's clock.
+    Begin { at_ns: u64 },
     /// Answer a snapshot and begin a new window.
     Mark,
+    /// The same at this moment of the driver's clock.
+    MarkAt { at_ns: u64 },
     /// No new transactions; answer the last snapshot when those in flight have ended.
     Stop,
     /// mysqlslap's manner: load its table anew.
@@ -159,6 +197,15 @@ pub enum Reply {
     /// All sessions are connected.
     Started {
         connected_s: f64,
+    },
+    /// When the question came, and when it was answered.
+    Clock {
+        heard_ns: u64,
+        answered_ns: u64,
+    },
+    /// The load has begun, so long after the moment that was asked for.
+    Begun {
+        late_s: f64,
     },
     Snapshot(Box<Snapshot>),
     Reloaded,
@@ -203,6 +250,34 @@ pub mod tests {
         };
         assert_eq!((job.driver, job.drivers, job.unique_from), (0, 1, 0));
         assert_eq!((job.rate_per_s, job.pace), (None, None));
-        assert_eq!(job.slowdown, None);
+        assert_eq!((job.slowdown, job.waits), (None, false));
+        assert_eq!(line(&Command::Clock), "\"clock\"");
+        assert_eq!(
+            line(&Command::Begin { at_ns: 7 }),
+            r#"{"begin":{"at_ns":7}}"#
+        );
+        assert_eq!(
+            line(&Command::MarkAt { at_ns: 7 }),
+            r#"{"markat":{"at_ns":7}}"#
+        );
+    }
+    /// A second of a driver that is alone is the line that it always was.
+    #[test]
+    fn a_second_is_one_line_with_or_without_its_latencies() {
+        let mut second = DriverSecond {
+            second: Second {
+                second: 4,
+                commits: 2,
+                ..Second::default()
+            },
+            latency_us: String::new(),
+        };
+        let text = serde_json::to_string(&second).unwrap();
+        let expected = r#"{"second":4,"commits":2,"transactions":0,"errors":0,"#;
+        let last = r#""latency_us_p50":0,"latency_us_max":0}"#;
+        assert_eq!(text, format!("{expected}{last}"));
+        second.latency_us = "abc".to_owned();
+        let text = serde_json::to_string(&second).unwrap();
+        assert_eq!(serde_json::from_str::<DriverSecond>(&text).unwrap(), second);
     }
 }

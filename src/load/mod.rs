@@ -6,11 +6,13 @@
 
 mod arrivals;
 mod bell;
+mod clock;
 pub mod driver;
 mod handle;
 mod input;
 mod iterate;
 mod job;
+pub mod join;
 mod keys;
 pub mod ledgers;
 mod merge;
@@ -18,6 +20,7 @@ mod pace;
 mod pool;
 mod priority;
 mod session;
+mod split;
 mod stream;
 mod tally;
 mod wire;
@@ -25,6 +28,7 @@ mod workload;
 
 pub use handle::{Driver, mark_all, start_all, stop_all};
 pub use iterate::in_a_row;
-pub use job::{Iterations, Job, Snapshot};
+pub use job::{DriverSecond, Iterations, Job, Snapshot};
 pub use merge::merge;
+pub use split::share;
 pub use workload::setup_statements;

@@ -61,6 +61,8 @@ pub struct Pool {
     connected: usize,
     finished: usize,
     is_limited: bool,
+    /// Whether the load waits for a word to begin.
+    waits: bool,
     failure: Option<Error>,
 }
 
@@ -112,6 +114,7 @@ impl Pool {
             connected: 0,
             finished: 0,
             is_limited: limit.is_some(),
+            waits: job.waits,
             failure: None,
         })
     }
@@ -362,15 +365,25 @@ impl Pool {
             self.connected += 1;
             if self.all_connected() {
                 self.shared.tally.connected(Instant::now());
-                self.begin_together();
+                if !self.waits {
+                    self.begin_together();
+                }
             }
         }
+    }
+
+    /// The word that a load waits for, once all its sessions are connected.
+    pub fn begin(&mut self) {
+        // What passed until now was no load.
+        self.shared.tally.connected(Instant::now());
+        self.begin_together();
     }
 
     fn begin_together(&mut self) {
         let now = Instant::now();
         let was_holding = std::mem::take(&mut self.shared.is_holding);
-        if was_holding && !self.shared.has_others {
+        // Those who begin at a word begin at the same moment as the others.
+        if was_holding && (self.waits || !self.shared.has_others) {
             self.shared.tally.begin_seconds(now);
         }
         if let Some(arrivals) = &mut self.shared.arrivals {
@@ -439,7 +452,8 @@ fn charset(workload: &Workload) -> Charset {
 }
 
 fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<Shared> {
-    let tally = Tally::new(now, &script.kinds, job.rate_per_s.is_some());
+    let has_others = job.drivers > 1;
+    let tally = Tally::new(now, &script.kinds, job.rate_per_s.is_some(), has_others);
     let stream = u64::from(job.driver) << 32 | ARRIVALS_STREAM;
     let arrivals = |rate_per_s| Arrivals::new(rate_per_s, Draws::new(job.seed, stream));
     let tls = job.tls.then(|| Tls::of(job.guest.as_ref()));
@@ -458,7 +472,7 @@ fn shared(job: &Job, script: Script, now: Instant, is_holding: bool) -> Result<S
         arrivals: job.rate_per_s.map(arrivals).transpose()?,
         pace: Pace::of(job),
         is_holding,
-        has_others: job.drivers > 1,
+        has_others,
         is_stopping: false,
         buffer: vec![0; BUFFER_BYTES],
     })

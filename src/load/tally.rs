@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::job::{Snapshot, new_histogram};
+use super::job::{DriverSecond, Snapshot, new_histogram};
 use crate::record::Second;
 use crate::record::histogram;
 
@@ -17,6 +17,8 @@ pub struct Tally {
     counts: Snapshot,
     /// Latency runs from when a transaction was due; a window holds those that became due in it.
     is_open: bool,
+    /// Its seconds will be joined with those of other drivers.
+    has_others: bool,
     latency_us: Histogram<u64>,
     ended_us: Histogram<u64>,
     unfinished_us: Histogram<u64>,
@@ -29,13 +31,14 @@ pub struct Tally {
 
 impl Tally {
     /// Begins at `now`; `kinds` names the kinds of statement by their index, `is_open` is whether
-    /// transactions become due by themselves.
-    pub fn new(now: Instant, kinds: &[String], is_open: bool) -> Self {
+    /// transactions become due by themselves, `has_others` whether other drivers run side by side.
+    pub fn new(now: Instant, kinds: &[String], is_open: bool, has_others: bool) -> Self {
         Tally {
             started: now,
             window_start: now,
             counts: Snapshot::default(),
             is_open,
+            has_others,
             latency_us: new_histogram(),
             ended_us: new_histogram(),
             unfinished_us: new_histogram(),
@@ -171,15 +174,19 @@ impl Tally {
     }
 
     fn close_second(&mut self) {
-        self.second.latency_us_p50 = self.second_latency_us.value_at_quantile(0.5);
-        self.second.latency_us_max = self.second_latency_us.max();
         let next = Second {
             second: self.second.second + 1,
             ..Second::default()
         };
-        self.counts
-            .timeline
-            .push(mem::replace(&mut self.second, next));
+        let mut ended = DriverSecond {
+            second: mem::replace(&mut self.second, next),
+            latency_us: String::new(),
+        };
+        ended.take_percentiles(&self.second_latency_us);
+        if self.has_others {
+            ended.latency_us = histogram::encode(&self.second_latency_us);
+        }
+        self.counts.timeline.push(ended);
         self.second_latency_us.reset();
         self.second_end += Duration::from_secs(1);
     }
@@ -215,7 +222,7 @@ mod tests {
     #[test]
     fn each_that_became_due_in_a_window_ended_failed_or_is_unfinished() {
         let start = Instant::now();
-        let mut tally = Tally::new(start, &[], true);
+        let mut tally = Tally::new(start, &[], true, false);
         let first = tally.snapshot(at(start, 1_000));
         assert_eq!(first.unfinished_us, None);
         tally.transaction(at(start, 1_100), (at(start, 900), at(start, 950)), 1);
@@ -249,7 +256,7 @@ mod tests {
     fn a_snapshot_holds_its_window_only() {
         let start = Instant::now();
         let ms = Duration::from_millis;
-        let mut tally = Tally::new(start, &["select".into(), "update".into()], false);
+        let mut tally = Tally::new(start, &["select".into(), "update".into()], false, false);
         tally.statement(1, ms(2));
         tally.transaction(at(start, 100), both(at(start, 97)), 1);
         tally.transaction(at(start, 200), both(at(start, 195)), 0);
@@ -288,7 +295,7 @@ mod tests {
     #[test]
     fn seconds_count_from_when_all_begin() {
         let start = Instant::now();
-        let mut tally = Tally::new(start, &[], false);
+        let mut tally = Tally::new(start, &[], false, false);
         // Connecting takes 3.5 s.
         tally.error(at(start, 2_200), LOST_CONNECTION, "", String::new);
         tally.begin_seconds(at(start, 3_500));
@@ -296,7 +303,7 @@ mod tests {
         let told = tally.snapshot(at(start, 4_600)).timeline;
         let told: Vec<_> = told
             .iter()
-            .map(|s| (s.second, s.commits, s.errors))
+            .map(|s| (s.second.second, s.second.commits, s.second.errors))
             .collect();
         assert_eq!(told, [(0, 1, 0)]);
     }
@@ -304,7 +311,7 @@ mod tests {
     #[test]
     fn the_timeline_has_whole_seconds_silent_ones_too() {
         let start = Instant::now();
-        let mut tally = Tally::new(start, &[], false);
+        let mut tally = Tally::new(start, &[], false, false);
         tally.transaction(at(start, 900), both(at(start, 899)), 1);
         let first = tally.snapshot(at(start, 950));
         assert!(first.timeline.is_empty());
@@ -314,12 +321,16 @@ mod tests {
         let rows: Vec<_> = second
             .timeline
             .iter()
-            .map(|s| (s.second, s.commits))
+            .map(|s| (s.second.second, s.second.commits))
             .collect();
         assert_eq!(rows, [(0, 1), (1, 0), (2, 0), (3, 0)]);
-        assert_eq!(second.timeline[0].transactions, 2);
-        assert_eq!(second.timeline[0].latency_us_p50, 1000);
-        assert!(second.timeline[0].latency_us_max.abs_diff(9000) < 9);
-        assert_eq!(second.timeline[3].errors, 1);
+        let first = &second.timeline[0];
+        assert_eq!((first.second.transactions, &first.latency_us[..]), (2, ""));
+        assert_eq!(first.second.latency_us_p50, 1000);
+        let p99 = first.second.latency_us_p99.unwrap();
+        assert!(p99.abs_diff(9000) < 9 && first.second.latency_us_max.abs_diff(9000) < 9);
+        let silent = second.timeline[1].second;
+        assert_eq!((silent.latency_us_p50, silent.latency_us_p99), (0, None));
+        assert_eq!(second.timeline[3].second.errors, 1);
     }
 }

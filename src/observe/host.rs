@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{hint, thread};
 
 use nix::unistd::{SysconfVar, sysconf};
+use sha2::{Digest, Sha256};
 
 use crate::error::{Result, Tried};
 use crate::record::Host;
@@ -100,6 +101,27 @@ pub fn stolen_when_busy(span: Duration) -> f64 {
     stolen
 }
 
+/// By what this machine is known again in another run, though not named: a digest of the ids that
+/// its firmware and its system have, or where neither can be read, of its boot.
+pub fn machine() -> Option<String> {
+    let read = |path: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+    };
+    let ids = ["/sys/class/dmi/id/product_uuid", "/etc/machine-id"].map(read);
+    let own: Vec<String> = ids.into_iter().flatten().collect();
+    let boot = read("/proc/sys/kernel/random/boot_id").filter(|_| own.is_empty());
+    digest(own.into_iter().chain(boot).collect())
+}
+
+/// An id is nobody else's business: of several with a salt the first digits are enough.
+fn digest(ids: Vec<String>) -> Option<String> {
+    let salted = format!("acklab machine\n{}", ids.join("\n"));
+    let digest = Sha256::digest(salted.as_bytes());
+    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
+    (!ids.is_empty()).then(|| digits.collect())
+}
+
 /// Facts for the record. `folder` is where data directories live.
 pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -124,6 +146,7 @@ pub fn facts(folder: &Path, link_floor_us_p50: f64) -> Result<Host> {
         memory_bytes: kib * 1024,
         fsync_us_p50: fsync_us_p50(folder)?,
         link_floor_us_p50,
+        machine: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::part_of::{PartOf, own_numbers};
 use crate::study::faults::{Deed, Fault, Step, When};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Study};
@@ -29,22 +30,19 @@ const FORCING: Duration = Duration::from_secs(45);
 /// From what goes by itself until somebody is served again.
 const SERVING: Duration = Duration::from_secs(3);
 
-/// How long each trial of a study's faults will take, in their order: mode by mode, and in each
-/// fault by fault.
-pub fn injected(study: &Study) -> Vec<Duration> {
-    study
-        .modes
-        .iter()
-        .flat_map(|spec| of_mode(study, spec))
-        .collect()
+/// How long each trial of a study's faults will take, or of a part of them, in their order: mode by
+/// mode, and in each fault by fault.
+pub fn injected(study: &Study, part: Option<PartOf>) -> Vec<Duration> {
+    let modes = study.modes.iter();
+    modes.flat_map(|spec| of_mode(study, part, spec)).collect()
 }
 
-fn of_mode(study: &Study, spec: &ModeSpec) -> Vec<Duration> {
+fn of_mode(study: &Study, part: Option<PartOf>, spec: &ModeSpec) -> Vec<Duration> {
     let here = study.injections.iter();
     let here = here.filter(|injection| injection.modes.contains(&spec.label));
     let trials = here.flat_map(|injection| {
         let time = trial_time(&injection.fault, spec);
-        std::iter::repeat_n(time, injection.trials as usize)
+        own_numbers(part, injection.trials).map(move |_| time)
     });
     let mut trials: Vec<Duration> = trials.collect();
     if let Some(first) = trials.first_mut() {
@@ -159,7 +157,7 @@ trials = 2
     #[test]
     fn each_trial_is_foreseen_mode_by_mode() {
         let study = written::sample(TEXT);
-        let times = injected(&study);
+        let times = injected(&study, None);
         assert_eq!(times.len(), 3 + 2 + 2);
         let [entering, killed, ..] = times[..] else {
             panic!("{times:?}");
@@ -176,7 +174,10 @@ trials = 2
             "a group has to come together"
         );
         assert_eq!(in_group, last + ENTERING);
-        assert!(injected(&Study::default()).is_empty());
+        assert!(injected(&Study::default(), None).is_empty());
+        // Of three trials and two trials: the first of two parts has two and one.
+        let part = |number| injected(&study, Some(PartOf { number, of: 2 })).len();
+        assert_eq!([part(1), part(2)], [2 + 1 + 1, 1 + 1 + 1]);
     }
 
     #[test]

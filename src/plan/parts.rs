@@ -143,7 +143,7 @@ modes = ["mysql group", "mysql single"]
         let first = |part: &StudyPart| part.study.sweeps[0].distances[0].label.clone();
         let first: Vec<String> = parts.iter().map(first).collect();
         assert_eq!(first, ["1 ms", "20 ms", "1 ms", "1 ms"]);
-        let trials = |study: &Study| crate::plan::injected(study).len();
+        let trials = |study: &Study| crate::plan::injected(study, None).len();
         let sum: usize = parts.iter().map(|part| trials(&part.study)).sum();
         assert_eq!((sum, trials(&study)), (3 * 2 + 5 * 2, sum));
     }

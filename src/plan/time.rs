@@ -115,7 +115,7 @@ pub fn steps(study: &Study, plan: &Plan) -> Vec<Duration> {
         };
         std::iter::repeat_n(turn_time(study, cell, None), times as usize)
     });
-    measuring.chain(injected(study)).collect()
+    measuring.chain(injected(study, plan.part)).collect()
 }
 
 /// How long one measurement of a cell will take, where its rate may be chosen while the study

@@ -27,6 +27,8 @@ pub enum Flag {
     NoRows,
     /// Packets left the switch too late: the cell is void.
     LateLinks,
+    /// A driver that was started elsewhere was lost, or late: the cell is void.
+    DriverMissing,
     /// Whatever this host is a guest of took too much of its CPU time.
     Stolen,
     /// The switch ran without its priority.
@@ -57,6 +59,7 @@ impl Flag {
             Flag::Errors => "errors",
             Flag::NoRows => "no-rows",
             Flag::LateLinks => "late-links",
+            Flag::DriverMissing => "driver-missing",
             Flag::Stolen => "stolen",
             Flag::LinksStarved => "links-starved",
             Flag::LateDisks => "late-disks",

@@ -2,10 +2,12 @@
 //! rebuilt. This room does not know who produced a record.
 
 pub mod counter;
+mod facts;
 mod flag;
 pub mod histogram;
 pub mod history;
 mod lag;
+mod machines;
 mod outcome;
 pub mod packed;
 pub mod scheduled;
@@ -20,11 +22,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::counter::Counters;
+pub use self::facts::{Host, LabFacts, PartFacts, Resumed};
 pub use self::flag::Flag;
 pub use self::lag::{AppliedAlone, CATCH_UP_LIMIT_S, LAG_LIMIT_S, Lag};
 pub use self::scheduled::{Role, Scheduled};
 use self::server_errors::ServerErrors;
-use crate::plan::Cell;
+use crate::plan::{Cell, PartOf};
 use crate::study::{CpuSpeed, Study, Variables};
 
 /// Everything a record tells about its run as a whole.
@@ -63,29 +66,12 @@ pub struct Header {
     /// Each time that the run was stopped and gone on with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<Resumed>,
-}
-
-/// A run that was cut short goes on, with servers formed anew.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Resumed {
-    pub started_unix_ms: u64,
-    /// How many measurements, and trials of faults, there were before.
-    pub measurements: usize,
-    pub trials: usize,
-    pub host: Host,
-}
-
-/// The machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Host {
-    pub kernel: String,
-    pub cpu_model: String,
-    pub cpus: u32,
-    pub memory_bytes: u64,
-    /// Median time of a 4 KiB write + fdatasync where the data directories live.
-    pub fsync_us_p50: f64,
-    /// What a round trip takes beyond the delays that are set; it is taken off them.
-    pub link_floor_us_p50: f64,
+    /// What of the study's rounds and trials it is to hold, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartOf>,
+    /// The parts that it was merged from, in their order; none in any other record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartFacts>,
 }
 
 /// A server program.
@@ -97,22 +83,6 @@ pub struct ServerFacts {
     pub version: String,
     /// Where it came from, with the exact package version.
     pub source: String,
-}
-
-/// A running set of nodes that serves one or more modes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LabFacts {
-    /// e.g. `mysql replication`.
-    pub family: String,
-    /// Labels of the modes that it serves.
-    #[serde(default)]
-    pub modes: Vec<String>,
-    /// From the first copied data directory until every node was ready.
-    pub ready_seconds: f64,
-    /// Settings that the lab pinned over the user's own `my_cnf`: name, the user's value, ours.
-    pub overridden: Vec<(String, String, String)>,
-    /// Effective server variables of each node.
-    pub variables: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// The end of what one server wrote into its error log.
@@ -152,6 +122,9 @@ pub struct Measurement {
     /// How often the cell was measured in this round before.
     #[serde(default)]
     pub turn: u32,
+    /// How often its run had been gone on with before; 0 also in an older record.
+    #[serde(default, skip_serializing_if = "facts::is_zero")]
+    pub segment: usize,
     /// Transactions offered each second, where the cell leaves its rate open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<u32>,
@@ -260,6 +233,10 @@ pub struct Measurement {
     /// after they were set, before the mode's block of cells.
     #[serde(default)]
     pub in_force: Variables,
+    /// Drivers that were started elsewhere and were lost, or late, while the load ran: who, and
+    /// what came of it. The measurement is void then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers_missing: Vec<String>,
     /// Doubts about this measurement.
     pub flags: Vec<Flag>,
 }
@@ -297,6 +274,9 @@ pub struct Second {
     pub transactions: u64,
     pub errors: u64,
     pub latency_us_p50: u64,
+    /// Absent where no transaction ended well, and in an older record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<u64>,
     pub latency_us_max: u64,
 }
 

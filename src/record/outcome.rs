@@ -8,11 +8,13 @@ use crate::plan::Outcome;
 impl Measurement {
     /// Whether it must not enter any figure.
     pub fn is_void(&self) -> bool {
-        self.flags.contains(&Flag::LateLinks)
+        let are_void = [Flag::LateLinks, Flag::DriverMissing];
+        are_void.iter().any(|flag| self.flags.contains(flag))
     }
 
-    /// Whether the host disturbed it so that it is made again. What is void is left out then; else
-    /// the last one stays: a host that is disturbed always would have no figures at all.
+    /// Whether the host, or a driver that was lost, disturbed it so that it is made again. What is
+    /// void is left out then; else the last one stays: a host that is disturbed always would have
+    /// no figures at all.
     pub fn is_disturbed(&self) -> bool {
         self.is_void() || self.flags.contains(&Flag::Stolen)
     }

@@ -160,6 +160,7 @@ SELECT round, cell, turn,
        json_extract(s.value, '$.transactions') AS transactions,
        json_extract(s.value, '$.errors') AS errors,
        json_extract(s.value, '$.latency_us_p50') AS latency_us_p50,
+       json_extract(s.value, '$.latency_us_p99') AS latency_us_p99,
        json_extract(s.value, '$.latency_us_max') AS latency_us_max
 FROM measurement, json_each(body, '$.timeline') s;
 

@@ -7,12 +7,14 @@
 //!
 //! - `file`: whether it is a record, how it is opened, who writes; `appear`: how it appears
 //! - `read`: its tables, row by row; `look`: a look at it, and what has come since the last one
+//! - `merged`: one record of several
 
 mod appear;
 mod copied;
 mod file;
 mod logs;
 mod look;
+mod merged;
 mod read;
 
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use rusqlite::{Connection, MAIN_DB, Transaction, params};
 
 pub use self::copied::copy;
 pub use self::logs::server_logs;
+pub use self::merged::{Holdings, merge};
 use super::packed::PackedCampaign;
 use super::trials::Campaign;
 use super::{Header, Measurement, histogram};
@@ -174,6 +177,19 @@ impl Store {
             transaction.execute(sql, params![mode as i64, number, body, packed])
         })?;
         self.appear()
+    }
+
+    /// Takes a round out that is measured anew; how many measurements that were.
+    ///
+    /// # Errors
+    /// A breakdown if the disk refuses.
+    pub fn leave_out(&mut self, round: u32) -> Result<usize> {
+        let mut count = 0;
+        self.write("leave a round out", |transaction| {
+            count = transaction.execute("DELETE FROM measurement WHERE round = ?1", [round])?;
+            Ok(count)
+        })?;
+        Ok(count)
     }
 
     /// Replaces what is said of the run as a whole.

@@ -324,6 +324,10 @@ fn meaning(flag: Flag, tells_contention: bool) -> &'static str {
             "links delivered late; such measurements are void and left out. On an idle host, give \
              them a rate: without one a burst is due all at once."
         }
+        Flag::DriverMissing => {
+            "a driver that was started elsewhere was lost, or late; such measurements are void and \
+             left out."
+        }
         Flag::Stolen => {
             "whatever this host is a guest of took more than 10 % of its CPU time in the window. \
              Such measurements are made again, at most twice; of these the last was no better."

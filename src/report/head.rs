@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::numbers::{count, time, utc};
+use super::numbers::{count, numbered, time, utc};
 use super::page::Block;
 use crate::analysis::Summary;
-use crate::analysis::summary::{CellSummary, LabSummary};
-use crate::record::Resumed;
+use crate::analysis::summary::{CellSummary, LabSummary, Machine, Machines, PartOf, own_numbers};
 use crate::record::self_test::Part;
+use crate::record::{Host, Resumed};
 use crate::study::units::{show, show_percent};
 
 /// Settings of the modes that belong to the terms.
@@ -20,6 +20,11 @@ const APPLIERS: &str = "appliers";
 pub fn head(summary: &Summary) -> Vec<Block> {
     let title = format!("acklab {}: {}", summary.study, summary.title);
     let mut facts = vec![fact("run", run(summary))];
+    facts.extend(
+        summary
+            .part
+            .map(|part| fact("part", of_study(summary, part))),
+    );
     if !summary.finished {
         facts.insert(0, fact("PARTIAL", partial(summary)));
     }
@@ -29,7 +34,7 @@ pub fn head(summary: &Summary) -> Vec<Block> {
         fact("server", said)
     }));
     facts.extend(endpoints(summary));
-    facts.push(fact("host", host(summary)));
+    facts.extend(hosts(summary));
     facts.extend(
         summary
             .self_test
@@ -77,16 +82,48 @@ fn self_test(parts: &[Part]) -> String {
 fn went_on(summary: &Summary, resumed: &Resumed) -> String {
     let measurements = count(resumed.measurements as u64, "measurement");
     let at = utc(resumed.started_unix_ms);
-    let is_other =
-        resumed.host.cpu_model != summary.host.cpu_model || resumed.host.cpus != summary.host.cpus;
-    let where_to = if is_other { ", on another host" } else { "" };
-    format!("stopped after {measurements}, gone on with {at}{where_to}, on servers formed anew")
+    let part = resumed.part.map(|part| format!("part {part} was "));
+    let is_other = !resumed.host.is_same_machine(&summary.host);
+    let where_to = match (&summary.machines, is_other) {
+        (Some(machines), _) => on_machine(machines, &resumed.host),
+        (None, true) => ", on another host".to_owned(),
+        (None, false) => String::new(),
+    };
+    let anew = match resumed.left_out {
+        0 => String::new(),
+        count => format!("; a round that the other had begun, {count} measured, was made anew"),
+    };
+    format!(
+        "{}stopped after {measurements}, gone on with {at}{where_to}, on servers formed anew{anew}",
+        part.unwrap_or_default()
+    )
+}
+
+/// `, on machine 2`; nothing where it measured nothing.
+fn on_machine(machines: &Machines, host: &Host) -> String {
+    let mut all = machines.machines.iter();
+    let own = all.find(|machine| machine.host.is_same_machine(host));
+    own.map_or_else(String::new, |own| format!(", on machine {}", own.number))
+}
+
+/// `3/8: rounds 3 and 11 of 16; acklab merge joins all parts`
+fn of_study(summary: &Summary, part: PartOf) -> String {
+    let own: Vec<u32> = own_numbers(Some(part), summary.rounds_asked).collect();
+    format!(
+        "{part}: {} of {}; `acklab merge` makes one record of all parts",
+        numbered("round", &own),
+        summary.rounds_asked
+    )
 }
 
 fn made_again(summary: &Summary) -> String {
     let times = u64::from(summary.measurements_made_again);
     let measurements = count(times, "disturbed measurement");
-    format!("{measurements} (links late, or CPU time stolen) made again")
+    let why = match summary.endpoints.is_empty() {
+        true => "links late, or CPU time stolen",
+        false => "a driver missing, or CPU time stolen",
+    };
+    format!("{measurements} ({why}) made again")
 }
 
 fn fact(name: &str, said: String) -> (String, String) {
@@ -151,8 +188,20 @@ fn ends_by_itself(summary: &Summary) -> bool {
     summary.until.is_some() || summary.budget_s.is_some() || !summary.knees.is_empty()
 }
 
-fn host(summary: &Summary) -> String {
-    let host = &summary.host;
+/// One line, or one for each of several machines.
+fn hosts(summary: &Summary) -> Vec<(String, String)> {
+    let Some(machines) = &summary.machines else {
+        return vec![fact("host", host(summary, &summary.host))];
+    };
+    let machine = |one: &Machine| {
+        let rounds = numbered("round", &one.rounds);
+        let said = format!("{}; {rounds}", host(summary, &one.host));
+        fact(&format!("machine {}", one.number), said)
+    };
+    machines.machines.iter().map(machine).collect()
+}
+
+fn host(summary: &Summary, host: &Host) -> String {
     let machine = format!(
         "{}, {}, {:.1} GiB, kernel {}",
         host.cpu_model,

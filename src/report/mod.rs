@@ -24,6 +24,7 @@ pub mod html;
 mod knees;
 mod label;
 mod limits;
+mod machines;
 pub mod markup;
 pub mod numbers;
 mod page;
@@ -59,6 +60,7 @@ fn blocks(summary: &Summary) -> Vec<Block> {
     blocks.extend(effects::blocks(summary));
     blocks.extend(worth::of_study(&summary.worth));
     blocks.extend(article::blocks(summary));
+    blocks.extend(machines::blocks(summary));
     blocks.extend(foot::foot(summary));
     blocks
 }

@@ -119,6 +119,16 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{s}")
 }
 
+/// `no round`, `round 3`, `rounds 3, 7 and 11`
+pub fn numbered(noun: &str, numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match &words[..] {
+        [] => format!("no {noun}"),
+        [one] => format!("{noun} {one}"),
+        [first @ .., last] => format!("{noun}s {} and {last}", first.join(", ")),
+    }
+}
+
 /// The time in UTC, to the minute. Days to dates after Howard Hinnant, "chrono-Compatible
 /// Low-Level Date Algorithms".
 pub fn utc(unix_ms: u64) -> String {

@@ -42,6 +42,7 @@ mod wires;
 use super::events::{CampaignStep, Step};
 use super::rig::Rig;
 use crate::error::Result;
+use crate::plan::{PartOf, own_numbers};
 use crate::record::trials::Campaign;
 use crate::study::Study;
 use crate::study::faults::{Control, Fault};
@@ -82,12 +83,23 @@ pub struct Work<'w> {
     /// Index of the mode in its study.
     pub mode: usize,
     pub asked: &'w [Asked<'w>],
+    /// Whose trials alone are run.
+    pub part: Option<PartOf>,
     /// Trials of the mode that are in the record already.
     pub kept: &'w [Campaign],
 }
 
-/// Injects faults into the running lab of a mode, each so often as it is asked less the trials that
-/// were kept before. Each trial is told of as it ends, before anything else is begun.
+impl Work<'_> {
+    /// Numbers of the trials of a fault that are still to be run.
+    fn left(&self, asked: &Asked<'_>) -> Vec<u32> {
+        let own = own_numbers(self.part, asked.trials);
+        own.skip(asked.kept(self.kept) as usize).collect()
+    }
+}
+
+/// Injects faults into the running lab of a mode: all trials that are asked, or those of a part,
+/// less those that were kept before. Each trial is told of as it ends, before anything else is
+/// begun.
 ///
 /// The lab's nodes must stand on emulated disks. Afterwards its servers run again as they were
 /// before, if another mode of the study comes to them.
@@ -101,25 +113,24 @@ pub fn run_all(
     work: Work<'_>,
     tell: &mut dyn FnMut(CampaignStep<'_>) -> Result<()>,
 ) -> Result<()> {
-    let is_left = |asked: &&Asked<'_>| asked.kept(work.kept) < asked.trials;
-    if !work.asked.iter().any(|asked| is_left(&asked)) {
+    let left: Vec<Vec<u32>> = work.asked.iter().map(|asked| work.left(asked)).collect();
+    if left.iter().all(Vec::is_empty) {
         return Ok(());
     }
     let mut subject = Subject::enter(study, rig, work.mode)?;
-    for asked in work.asked.iter().filter(is_left) {
-        let kept = asked.kept(work.kept);
+    for (asked, left) in work.asked.iter().zip(left) {
         let mut seeds = Seeds::new(study.seed, work.mode, &asked.fault.name);
-        for _ in 0..kept {
-            seeds.draw();
-        }
-        for number in kept + 1..=asked.trials {
+        // Each trial has its own seed, whoever runs those before it.
+        let seeds: Vec<u64> = (1..=asked.trials).map(|_| seeds.draw()).collect();
+        for number in left {
             tell(CampaignStep::Begun(Step::Fault {
                 label: subject.spec.label.clone(),
                 fault: asked.fault.name.clone(),
                 number,
                 of: asked.trials,
             }))?;
-            let one = one(&mut subject, asked.fault, seeds.draw())?;
+            let seed = seeds[number as usize - 1];
+            let one = one(&mut subject, asked.fault, seed)?;
             tell(CampaignStep::Ended { number, one: &one })?;
         }
     }
@@ -167,6 +178,35 @@ mod tests {
         // The same name and another schedule: that is another fault.
         let other = fault("one", Finding::List);
         assert_eq!(asked(&other).kept(&all), 0);
+    }
+
+    #[test]
+    fn a_part_goes_on_with_its_own_trials() {
+        let one = fault("one", Finding::Asking);
+        let asked = Asked {
+            fault: &one,
+            trials: 8,
+        };
+        let kept = |trials: usize| {
+            vec![Campaign {
+                durability: Durability::STRICT,
+                fault: one.clone(),
+                trials: vec![Trial::default(); trials],
+            }]
+        };
+        let left = |part: Option<&str>, there| {
+            let work = Work {
+                mode: 0,
+                asked: &[asked],
+                part: part.map(|part| part.parse().expect("a part")),
+                kept: &kept(there),
+            };
+            work.left(&asked)
+        };
+        assert_eq!(left(None, 6), [7, 8]);
+        assert_eq!(left(Some("2/3"), 0), [2, 5, 8]);
+        assert_eq!(left(Some("2/3"), 2), [8]);
+        assert_eq!(left(Some("3/3"), 2), [0; 0]);
     }
 
     #[test]

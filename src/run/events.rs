@@ -50,7 +50,7 @@ pub enum Event {
     /// more are asked for than were foreseen.
     StepsAdded(Vec<Duration>),
     StepBegun(Step),
-    /// The host disturbed a measurement (`Measurement::is_disturbed`): it is made again.
+    /// A measurement was disturbed (`Measurement::is_disturbed`): it is made again.
     MadeAgain {
         round: u32,
         cell: usize,

@@ -12,6 +12,8 @@ use crate::record::{Header, LabFacts, Measurement, Resumed, ServerFacts, ServerL
 pub struct Keeper<'o> {
     store: Store,
     whole: Option<&'o Whole>,
+    /// How often the run was gone on with.
+    segment: usize,
 }
 
 impl<'o> Keeper<'o> {
@@ -25,11 +27,15 @@ impl<'o> Keeper<'o> {
             Some(whole) => whole.header(own),
             None => own,
         };
-        let store = match &order.earlier {
-            None => Store::create(&order.record, &header)?,
+        let (store, segment) = match &order.earlier {
+            None => (Store::create(&order.record, &header)?, 0),
             Some(earlier) => go_on(order, earlier, header)?,
         };
-        Ok(Keeper { store, whole })
+        Ok(Keeper {
+            store,
+            whole,
+            segment,
+        })
     }
 
     /// Cells that have joined the order become part of the record. Only where that is of the whole
@@ -39,11 +45,10 @@ impl<'o> Keeper<'o> {
     }
 
     pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
-        let Some(whole) = self.whole else {
-            return self.store.append(measurement);
-        };
+        let cell = measurement.cell;
         self.store.append(&Measurement {
-            cell: whole.places[measurement.cell],
+            cell: self.whole.map_or(cell, |whole| whole.places[cell]),
+            segment: self.segment,
             ..measurement.clone()
         })
     }
@@ -69,26 +74,31 @@ impl<'o> Keeper<'o> {
     }
 }
 
-fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<Store> {
+/// The record, and how often its run was gone on with.
+fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usize)> {
     check_servers(order, &earlier.header, &header)?;
     let before = match &order.whole {
         Some(whole) => whole.resumed,
         None => Some((earlier.measurements.len(), trials(earlier))),
     };
     let mut store = Store::resume(&order.record)?;
+    let left_out = order.left_out.map(|round| store.leave_out(round));
+    let left_out = left_out.transpose()?.unwrap_or(0);
     let mut told = earlier.header.clone();
     told.resumed
         .extend(before.map(|(measurements, trials)| Resumed {
             started_unix_ms: header.started_unix_ms,
             measurements,
             trials,
+            left_out,
+            part: None,
             host: header.host.clone(),
         }));
     if order.whole.is_some() {
         add(&mut told, header);
     }
     store.update_header(&told)?;
-    Ok(store)
+    Ok((store, told.resumed.len()))
 }
 
 /// Servers of one name are one program.

@@ -23,7 +23,7 @@ use crate::lab::servers::{Cache, Catalogue};
 use crate::load::{Iterations, Snapshot, mark_all, start_all, stop_all};
 use crate::observe::applying;
 use crate::observe::lag::{self, Beats};
-use crate::plan::{Cell, idle_watch};
+use crate::plan::{Cell, PartOf, idle_watch};
 use crate::record::trials::Campaign;
 use crate::record::{
     Activity, AppliedAlone, Flag, Handshakes, Header, Lag, Measurement, RttGot, ServerLog, counter,
@@ -329,13 +329,14 @@ impl Target for Labs<'_> {
     fn run_campaigns(
         &mut self,
         mode: usize,
-        kept: &[Campaign],
+        (part, kept): (Option<PartOf>, &[Campaign]),
         tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
     ) -> Result<()> {
         let asked = Asked::of(self.study, mode);
         let work = Work {
             mode,
             asked: &asked,
+            part,
             kept,
         };
         campaign::run_all(self.study, &mut self.rig, work, tell)

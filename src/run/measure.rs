@@ -5,7 +5,7 @@ use super::settled::{self, Settling};
 use super::target::{Edge, Target};
 use super::window::Reading;
 use crate::error::Result;
-use crate::load::{Snapshot, in_a_row};
+use crate::load::{DriverSecond, Snapshot, in_a_row};
 use crate::plan::{Cell, Turn};
 use crate::record::{Flag, Measurement, Second};
 use crate::study::{Apply, Study, Workload};
@@ -241,8 +241,9 @@ impl<T: Target> Measuring<'_, T> {
         self.keep_seconds(seconds);
     }
 
-    fn keep_seconds(&mut self, seconds: Vec<Second>) {
+    fn keep_seconds(&mut self, seconds: Vec<DriverSecond>) {
         let (round, cell) = (self.into.round, self.into.cell);
+        let seconds: Vec<Second> = seconds.into_iter().map(|one| one.second).collect();
         for &second in &seconds {
             self.events.tell(Event::Second {
                 round,

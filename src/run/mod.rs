@@ -16,6 +16,7 @@ mod activity;
 mod campaign;
 pub mod cpus;
 mod disks;
+mod elsewhere;
 pub mod endpoint;
 mod events;
 pub mod fronts;
@@ -39,6 +40,7 @@ use crate::plan::Schedule;
 use lab::Labs;
 use study_run::run_study;
 
+pub use elsewhere::whole_rounds;
 pub use events::{Event, Events, Injected, Step};
 pub use order::Order;
 pub use rig::Rig;

@@ -25,6 +25,11 @@ pub struct Order {
     pub earlier: Option<Record>,
     /// What this is a part of, where the record is of more.
     pub whole: Option<Whole>,
+    /// By what this machine is known again.
+    pub machine: Option<String>,
+    /// A round that another machine had begun and not ended: it is no part of `earlier`, and goes
+    /// out of the record.
+    pub left_out: Option<u32>,
 }
 
 impl Order {
@@ -37,7 +42,10 @@ impl Order {
             command_line: self.command_line.clone(),
             started_unix_ms,
             acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
-            host,
+            host: Host {
+                machine: self.machine.clone(),
+                ..host
+            },
             servers: Vec::new(),
             labs: Vec::new(),
             remarks: Vec::new(),
@@ -46,6 +54,8 @@ impl Order {
             self_test: Some(self.self_test.clone()),
             bounds_sha256: self.study.article.as_deref().and_then(bounds_digest),
             resumed: Vec::new(),
+            part: self.plan.part,
+            parts: Vec::new(),
         }
     }
 }

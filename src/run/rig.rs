@@ -21,7 +21,7 @@ use crate::lab::node::{PORT, pause};
 use crate::lab::servers::datadir::{PASSWORD, USER};
 use crate::lab::servers::{Cache, Catalogue, Program, datadir};
 use crate::lab::{Lab, LabSpec};
-use crate::load::{Driver, Job, setup_statements};
+use crate::load::{Driver, Job, setup_statements, share};
 use crate::plan::{Cell, LabPlan, Placement, labs};
 use crate::record::Activity;
 use crate::study::{
@@ -259,6 +259,7 @@ impl Rig {
             }),
             pace: cell.pace,
             slowdown: spec.slowdown,
+            waits: false,
             guest: None,
         };
         let jobs = (0..count).zip(parts).map(job).collect();
@@ -292,11 +293,6 @@ fn deal(
         .min(connections.max(1));
     let part = |(i, writer): (u32, &SocketAddr)| (vec![*writer], share(connections, count, i));
     (0..count).zip(writers).map(part).collect()
-}
-
-/// Part `i` of `total` connections over `count` drivers.
-fn share(total: u32, count: u32, i: u32) -> u32 {
-    total / count + u32::from(i < total % count)
 }
 
 /// One workload of each set of tables.

@@ -94,7 +94,8 @@ fn trials_ahead(order: &Order) -> Vec<Duration> {
     let earlier = || order.earlier.iter();
     let campaigns = earlier().flat_map(|record| record.campaigns.values().flatten());
     let campaigns: usize = campaigns.map(|kept| kept.light.trials.len()).sum();
-    let injected = plan::injected(&order.study).into_iter().skip(campaigns);
+    let injected = plan::injected(&order.study, order.plan.part);
+    let injected = injected.into_iter().skip(campaigns);
     injected.collect()
 }
 
@@ -212,6 +213,8 @@ impl<T: Target> StudyRun<'_, T> {
     fn begin_step(&mut self, turn: Turn, cell: &Cell) {
         let study = &self.order.study;
         let last = self.foreseen.last().map_or(turn.round, |last| last.round);
+        // A part's rounds have the numbers that they have in the whole.
+        let last = self.order.plan.part.map_or(last, |_| study.rounds);
         self.events.tell(Event::StepBegun(Step::Cell {
             round: turn.round,
             rounds: last,
@@ -233,8 +236,8 @@ impl<T: Target> StudyRun<'_, T> {
         Ok(())
     }
 
-    /// A disturbed measurement is made again: links were late, or CPU time was stolen. Both are
-    /// faults of the host's and not of the mode's, so that nothing is chosen by its outcome. It is
+    /// A disturbed measurement is made again: links were late, CPU time was stolen, or a driver was
+    /// lost. None is the mode's fault, so that nothing is chosen by its outcome. It is
     /// kept with the one that takes its place: what made the links late may have made the servers
     /// slow.
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
@@ -243,6 +246,10 @@ impl<T: Target> StudyRun<'_, T> {
         let again_max = (self.foreseen.len() as f64 * AGAIN_SHARE).ceil() as usize;
         loop {
             let measurement = measure(self.target, study, (turn, cell), self.events)?;
+            for who in &measurement.drivers_missing {
+                let (of, text) = ("drivers".to_owned(), format!("void: {who}"));
+                self.events.tell(Event::Words { of, text });
+            }
             let made_again = voided.len() as u32;
             if !measurement.is_disturbed()
                 || made_again == AGAIN_MAX
@@ -253,6 +260,15 @@ impl<T: Target> StudyRun<'_, T> {
                     voided,
                     ..measurement
                 });
+            }
+            if let Err(error) = self.target.gather() {
+                // Nobody makes it again: it is kept as it is.
+                self.keeper.append(&Measurement {
+                    made_again,
+                    voided,
+                    ..measurement
+                })?;
+                return Err(error);
             }
             self.made_again += 1;
             voided.push(measurement);
@@ -289,7 +305,8 @@ impl<T: Target> StudyRun<'_, T> {
             let kept = earlier.and_then(|record| record.campaigns.get(&mode));
             let light = |packed: &PackedCampaign| packed.light.clone();
             let kept: Vec<Campaign> = kept.into_iter().flatten().map(light).collect();
-            target.run_campaigns(mode, &kept, &mut |step| match step {
+            let of = (self.order.plan.part, &kept[..]);
+            target.run_campaigns(mode, of, &mut |step| match step {
                 CampaignStep::Begun(step) => {
                     events.tell(Event::StepBegun(step));
                     Ok(())

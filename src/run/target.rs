@@ -13,7 +13,7 @@ use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::{Iterations, Snapshot};
 use crate::observe::host;
-use crate::plan::Cell;
+use crate::plan::{Cell, PartOf};
 use crate::record::trials::Campaign;
 use crate::record::{AppliedAlone, Header, Lag, Measurement, ServerLog};
 
@@ -36,6 +36,11 @@ pub trait Target {
 
     /// The head of the record.
     fn header(&mut self, order: &Order) -> Result<Header>;
+
+    /// Waits for whoever has been lost without whom nothing can be measured.
+    fn gather(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Finds out anew what changes slowly.
     fn begin_round(&mut self) -> Result<()> {
@@ -145,12 +150,12 @@ pub trait Target {
     /// Probes again what was probed before the load.
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()>;
 
-    /// Injects all faults that the study asks for in a mode, but for the trials that were kept
-    /// before, of which only their number counts. What `tell` returns ends it.
+    /// Injects all faults that the study asks for in a mode, of a part its trials alone, but for
+    /// those that were kept before, of which only their number counts. What `tell` returns ends it.
     fn run_campaigns(
         &mut self,
         _mode: usize,
-        _kept: &[Campaign],
+        _of: (Option<PartOf>, &[Campaign]),
         _tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
     ) -> Result<()> {
         let status = "these servers are somebody else's";

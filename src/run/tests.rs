@@ -1,5 +1,6 @@
 //! The very loop that labs and endpoints run in, at a target that follows a script.
 
+mod apart;
 mod parts;
 mod scripted;
 mod stopped;
@@ -59,6 +60,8 @@ fn order(study: &Study) -> (TempDir, Order) {
         earlier: None,
         whole: None,
         self_test: vec![],
+        machine: None,
+        left_out: None,
     };
     (folder, order)
 }

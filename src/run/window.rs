@@ -119,6 +119,15 @@ impl Accounts {
         }
     }
 
+    /// Of drivers elsewhere, which tell their own CPU time; this host's is that of the run.
+    pub fn of_joined(drivers_us: Vec<f64>) -> Accounts {
+        Accounts {
+            drivers_us,
+            host: HostCpu::now(),
+            ..Accounts::default()
+        }
+    }
+
     fn leave_out(&mut self, from: &Accounts, to: &Accounts) {
         for (node, used_us) in &mut self.servers_us {
             *used_us += to.servers_us[node] - from.servers_us[node];

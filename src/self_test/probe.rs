@@ -180,6 +180,7 @@ fn job(load: &Load, at: &Told) -> Job {
         rate_per_s: load.rate_per_s,
         pace: load.pace,
         slowdown: None,
+        waits: false,
         guest: None,
     }
 }

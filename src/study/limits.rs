@@ -76,6 +76,8 @@ pub const CPU_SPEED: Range<f64> = Range {
 pub const SCHEMAS: Range<u64> = Range::new(1, 8);
 /// Client connections.
 pub const CONNECTIONS: Range<u64> = Range::new(1, 10_000);
+/// Drivers that join a run from elsewhere.
+pub const DRIVERS: Range<u64> = Range::new(1, 1_000);
 /// Transactions offered each second.
 pub const OFFERED_PER_S: Range<u64> = Range::new(1, 1_000_000);
 /// From the end of a connection's transaction to the beginning of its next. With a longer one too

@@ -86,6 +86,7 @@ impl Server {
             rate_per_s: None,
             pace: None,
             slowdown: None,
+            waits: false,
             guest: None,
         }
     }

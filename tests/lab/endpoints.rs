@@ -163,6 +163,67 @@ fn lab_endpoint_is_measured_over_tls_with_few_privileges() {
     });
 }
 
+/// Drivers that are there before the run wait for it, load the server as one, and end with it.
+#[test]
+fn lab_endpoint_is_loaded_by_drivers_that_joined() {
+    on_ground("endpoint: drivers that join", |ground| {
+        with_lab(ground, &["single", "--server", "mysql", "--tls"], || {
+            prepare(ground, &["a"]);
+            let before = databases(ground);
+            let join = ["drive", "--join", "127.0.0.1:7000", "--token", "t.token"];
+            let driver = || {
+                let mut command = ground.command(&join);
+                let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                piped.spawn().expect("a driver")
+            };
+            let drivers = as_client(ground, || [driver(), driver()]);
+            let text = study(SHORT, "guest@198.18.0.1", TRUSTED)
+                .replace("connections = 2", "connections = 5")
+                .replace("\"0.5s\"", "\"2.5s\"");
+            let more = [
+                "--record",
+                "e.acklab",
+                "--drivers",
+                "2",
+                "--token",
+                "t.token",
+            ];
+            let told = run(ground, &text, &more);
+            for driver in drivers {
+                let output = driver.wait_with_output().expect("an end");
+                assert_eq!(output.status.code(), Some(0), "{output:?}");
+            }
+            assert_eq!(told.code, Some(0), "{told:?}");
+            assert!(!ground.work.join("t.token").exists());
+            assert_eq!((databases(ground), claims(ground)), (before, 0));
+            assert!(told.err.contains("has joined; its clock is "), "{told:?}");
+            keeps_the_secret(ground, &told);
+            let record = Record::open(&ground.work.join("e.acklab")).expect("a record");
+            let remark = "The load came from 2 drivers that had joined, on one host; ";
+            assert!(
+                record
+                    .header
+                    .remarks
+                    .iter()
+                    .any(|line| line.starts_with(remark))
+            );
+            let [one] = &record.measurements[..] else {
+                panic!("{} measurements", record.measurements.len());
+            };
+            assert!(
+                !one.is_void() && one.commits > 0 && one.errors.is_empty(),
+                "{one:?}"
+            );
+            assert!(one.timeline.len() >= 2 && one.timeline[1].latency_us_p99.is_some());
+            assert!(
+                one.cpu.busiest_driver_us.is_some_and(|us| us > 0.0),
+                "{:?}",
+                one.cpu
+            );
+        });
+    });
+}
+
 fn windows_are_the_sweeps(ground: &Ground) {
     let record = Record::open(&ground.work.join("e.acklab")).expect("a record");
     let driven = record.measurements.iter().find(|m| m.iterations.is_empty());

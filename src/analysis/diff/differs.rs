@@ -20,12 +20,23 @@ type ByValues = BTreeMap<(String, String, String), BTreeSet<String>>;
 /// All of it; `rows` are the pairs of rows of modes that are compared.
 pub fn differs([a, b]: [&Record; 2], rows: &BTreeSet<(usize, usize)>) -> Vec<Difference> {
     let (a, b) = (&a.header, &b.header);
-    let mut found = servers(a, b, rows);
-    found.extend(endpoints(a, b, rows));
-    found.extend(variables(a, b, rows));
+    let mut found = of_rows([a, b], rows);
     found.extend(host(&a.host, &b.host));
     found.extend(study(&a.study, &b.study));
     found.extend(acklab(a, b));
+    found
+}
+
+/// Servers and their settings of two runs of one study, all its rows of modes being compared.
+pub fn settings([a, b]: [&Header; 2]) -> Vec<Difference> {
+    let rows = (0..a.study.modes.len()).map(|row| (row, row));
+    of_rows([a, b], &rows.collect())
+}
+
+fn of_rows([a, b]: [&Header; 2], rows: &BTreeSet<(usize, usize)>) -> Vec<Difference> {
+    let mut found = servers(a, b, rows);
+    found.extend(endpoints(a, b, rows));
+    found.extend(variables(a, b, rows));
     found
 }
 

@@ -3,9 +3,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-type Random = ChaCha8Rng;
+pub type Random = ChaCha8Rng;
 /// Draws one value of noise.
-type Shape = fn(&mut Random) -> f64;
+pub type Shape = fn(&mut Random) -> f64;
 
 fn even(random: &mut Random) -> f64 {
     random.random_range(f64::MIN_POSITIVE..1.0)
@@ -46,7 +46,7 @@ fn disturbed(random: &mut Random, share: f64, shift: f64) -> f64 {
 }
 
 /// Noise in log rate, of median zero. `shift` puts the median of disturbed noise there.
-const SHAPES: [(&str, Shape); 9] = [
+pub const SHAPES: [(&str, Shape); 9] = [
     ("normal", normal),
     ("even", |random| even(random) - 0.5),
     ("laplace", laplace),
@@ -59,10 +59,10 @@ const SHAPES: [(&str, Shape); 9] = [
 ];
 
 const STUDIES: u32 = 20_000;
-const NEEDED: f64 = 0.93;
+pub const NEEDED: f64 = 0.93;
 
 /// The share of studies that `holds`.
-fn share(seed: u64, mut holds: impl FnMut(&mut Random) -> bool) -> f64 {
+pub fn share(seed: u64, mut holds: impl FnMut(&mut Random) -> bool) -> f64 {
     let mut random = Random::seed_from_u64(seed);
     let held = (0..STUDIES).filter(|_| holds(&mut random)).count();
     held as f64 / f64::from(STUDIES)

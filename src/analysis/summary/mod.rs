@@ -14,6 +14,7 @@ mod knee;
 mod ladder;
 mod lag;
 mod limits;
+mod machines;
 
 use std::collections::BTreeMap;
 
@@ -41,8 +42,9 @@ pub use knee::{Knee, KneeEnd, KneeRate, RoundKnee};
 pub use ladder::{Ladder, Reach, Rung};
 pub use lag::{LagState, LagSummary};
 pub use limits::{CpuUser, FirstLimit, Limits, MovedThing, SettingUnit};
+pub use machines::{Machine, MachineFigure, Machines, Of, What};
 
-pub use crate::plan::{Axis, Point, Rest};
+pub use crate::plan::{Axis, PartOf, Point, Rest, own_numbers};
 
 /// Everything that a report prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +60,9 @@ pub struct Summary {
     pub rounds_asked: u32,
     /// Rounds in which anything was measured.
     pub rounds_measured: u32,
+    /// What of these rounds the record is to hold; absent where it is all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartOf>,
     /// The share that figures were to be narrower than for their rounds to end; absent where rounds
     /// do not end by themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +120,9 @@ pub struct Summary {
     /// What was left of acknowledged commits after faults, and what they cost; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worth: Vec<ModeWorth>,
+    /// What each machine came to; absent where one has measured all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Machines>,
     /// The article whose question the study asks again, and its claims.
     pub article: Option<Article>,
     pub claims: Vec<Claim>,

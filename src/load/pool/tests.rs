@@ -130,6 +130,7 @@ fn job(target: SocketAddr, connections: u32) -> Job {
         rate_per_s: None,
         pace: None,
         slowdown: None,
+        waits: false,
         guest: None,
     }
 }

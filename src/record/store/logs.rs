@@ -9,7 +9,7 @@ use crate::error::{Result, Tried};
 use crate::record::ServerLog;
 
 /// Not in older records, nor in one whose servers told nothing.
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS server_log (
+pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS server_log (
   lab TEXT NOT NULL,
   node TEXT NOT NULL,
   log TEXT NOT NULL

@@ -33,7 +33,7 @@ use super::charts::{Chart, Subject, charts};
 use super::markup::Element;
 use super::numbers::count;
 use super::page::Block;
-use super::{anatomy, article, effects, foot, knees, limits};
+use super::{anatomy, article, effects, foot, knees, limits, machines};
 use crate::analysis::Summary;
 use crate::record::store::Record;
 pub use document::{STYLE, policy};
@@ -100,6 +100,11 @@ fn sections(record: &Record, summary: &Summary, drawn: &[Chart]) -> Vec<Section>
             "article",
             "The article",
             blocks::parts("article", &article::blocks(summary)),
+        ),
+        Section::of(
+            "machines",
+            "What each machine came to",
+            blocks::elements(&machines::blocks(summary)),
         ),
         Section::of("asked", "Asked and got", asked::elements(summary)),
         Section::of(

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::drivers::Drivers;
 use crate::error::{Result, breakdown};
 use crate::lab::endpoint::{Access, Claims, Connection, HEARTBEAT, Owned, drop_left, handshakes};
 use crate::lab::node::pause;
 use crate::lab::sql::Ask;
-use crate::load::{Driver, Job, setup_statements};
+use crate::load::{Job, setup_statements};
 use crate::observe::counting;
 use crate::plan::Cell;
 use crate::run::events::{Event, Events};
@@ -19,8 +19,6 @@ use crate::study::{ModeSpec, Study, Workload};
 /// How one gets in at each mode of a study: the writer first, then its replicas.
 pub type Accesses = Vec<Vec<Access>>;
 
-/// The variable that a password may be given in. No child of ours gets it.
-pub const PASSWORD_VARIABLE: &str = "ACKLAB_PASSWORD";
 /// How long replicas may take until they show what was made on their writer.
 const SHOW_LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks at them.
@@ -44,12 +42,13 @@ pub struct Endpoint {
     owned: Owned,
 }
 
-/// All endpoints of a study, and the driver of their load.
+/// All endpoints of a study, and the drivers of their load.
 pub struct Endpoints<'s> {
     pub study: &'s Study,
     /// Any folder that can be written to.
     pub folder: &'s Path,
-    pub driver: Driver,
+    pub drivers: Drivers,
+    pub events: &'s dyn Events,
     /// In the order of the modes.
     pub all: Vec<Endpoint>,
 }
@@ -63,11 +62,10 @@ impl<'s> Endpoints<'s> {
     pub fn visit(
         study: &'s Study,
         accesses: &Accesses,
-        cache: &'s Path,
-        events: &dyn Events,
+        (cache, drivers): (&'s Path, Drivers),
+        events: &'s dyn Events,
     ) -> Result<Endpoints<'s>> {
         let claims = Claims::of(cache)?;
-        let driver = spawn_driver()?;
         let mut all = Vec::new();
         for (spec, accesses) in study.modes.iter().zip(accesses) {
             let label = spec.label.clone();
@@ -83,17 +81,18 @@ impl<'s> Endpoints<'s> {
         Ok(Endpoints {
             study,
             folder: cache,
-            driver,
+            drivers,
+            events,
             all,
         })
     }
 
-    /// Ends the driver, then drops all databases: not one can be with sessions at work in it.
+    /// Ends the drivers, then drops all databases: not one can be with sessions at work in it.
     ///
     /// # Errors
     /// A breakdown that names one that could not be dropped; others are told.
     pub fn leave(self, events: &dyn Events) -> Result<()> {
-        drop(self.driver);
+        drop(self.drivers);
         let mut outcome: Result<()> = Ok(());
         for endpoint in self.all {
             let dropped = endpoint.owned.give_back();
@@ -104,13 +103,6 @@ impl<'s> Endpoints<'s> {
         }
         outcome
     }
-}
-
-/// A driver on the host's own network. It ends when its input does, however we end.
-fn spawn_driver() -> Result<Driver> {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg("drive").env_remove(PASSWORD_VARIABLE);
-    Driver::spawn(command)
 }
 
 impl Endpoint {
@@ -216,6 +208,7 @@ impl Endpoint {
             rate_per_s: cell.rate_per_s.map(f64::from),
             pace: cell.pace,
             slowdown: None,
+            waits: false,
             guest: Some(access.guest()),
         }
     }

@@ -17,6 +17,7 @@ pub fn header(order: &Order, endpoints: &mut Endpoints, started_unix_ms: u64) ->
     let catalogue = Catalogue::builtin();
     let host = host::facts(endpoints.folder, 0.0)?;
     let mut header = order.header(started_unix_ms, host);
+    header.remarks.extend(endpoints.drivers.remark());
     for (spec, endpoint) in order.study.modes.iter().zip(&mut endpoints.all) {
         let variables = variables(endpoint)?;
         let facts = facts(&spec.label, endpoint, &variables, &catalogue)?;

@@ -1,11 +1,13 @@
-//! The other target: somebody else's servers. No sandbox, no lab, one driver.
+//! The other target: somebody else's servers. No sandbox and no lab; one driver here, or many that
+//! have joined from elsewhere.
 //!
 //! ```text
-//! connections, a database of our own at each, a driver  ──>  the same loop as for labs  ──>
+//! drivers, connections, a database of our own at each  ──>  the same loop as for labs  ──>
 //!     every database dropped, however the run ends
 //! ```
 
 mod advice;
+mod drivers;
 mod endpoints;
 mod header;
 mod target;
@@ -19,7 +21,8 @@ use crate::error::Result;
 use crate::plan::Schedule;
 use endpoints::Endpoints;
 
-pub use endpoints::{Accesses, PASSWORD_VARIABLE};
+pub use drivers::{Drivers, PASSWORD_VARIABLE};
+pub use endpoints::Accesses;
 
 /// Runs the whole study from where it stands. Every finished cell is in the record, whatever
 /// happens later; of what was made at the endpoints nothing is left.
@@ -32,9 +35,11 @@ pub use endpoints::{Accesses, PASSWORD_VARIABLE};
 pub fn run(
     (order, schedule): (&Order, &mut dyn Schedule),
     accesses: &Accesses,
-    cache: &Path,
+    (cache, mut drivers): (&Path, Drivers),
     events: &dyn Events,
 ) -> Result<()> {
-    let endpoints = Endpoints::visit(&order.study, accesses, cache, events)?;
+    // Drivers may keep us waiting: nothing is made at the endpoints before.
+    drivers.gather(events)?;
+    let endpoints = Endpoints::visit(&order.study, accesses, (cache, drivers), events)?;
     run_study(order, schedule, endpoints, events)
 }

@@ -10,7 +10,7 @@ use crate::load::{Iterations, Snapshot};
 use crate::observe::lag::{self, Beats};
 use crate::observe::status;
 use crate::plan::Cell;
-use crate::record::{Handshakes, Header, Lag, Measurement};
+use crate::record::{Flag, Handshakes, Header, Lag, Measurement};
 use crate::run::events::Events;
 use crate::run::order::Order;
 use crate::run::rig::{distinct_tables, uses_up_tables};
@@ -50,28 +50,36 @@ impl Target for Endpoints<'_> {
         Ok(())
     }
 
+    fn gather(&mut self) -> Result<()> {
+        self.drivers.gather(self.events)
+    }
+
+    fn begin_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
+        self.gather()
+    }
+
     fn start_load(&mut self, cell: &Cell, round: u32) -> Result<()> {
         let job = self.all[cell.mode].job(self.study, cell, round);
-        self.driver.start(&job).map(drop)
+        self.drivers.start(&job).map(drop)
     }
 
     fn mark(&mut self) -> Result<Snapshot> {
-        self.driver.mark()
+        self.drivers.mark()
     }
 
     fn stop_load(&mut self, cell: &Cell) -> Result<Snapshot> {
-        let rest = self.driver.stop()?;
+        let rest = self.drivers.stop()?;
         self.all[cell.mode].used_numbers(rest.unique_next);
         Ok(rest)
     }
 
     fn reload(&mut self, cell: &Cell, round: u32) -> Result<()> {
         let job = self.all[cell.mode].job(self.study, cell, round);
-        self.driver.reload(&job)
+        self.drivers.reload(&job)
     }
 
     fn iterate(&mut self) -> Result<Iterations> {
-        self.driver.iterate()
+        self.drivers.iterate()
     }
 
     fn status(&mut self, cell: &Cell, edge: Edge) -> Result<NodeStatus> {
@@ -87,7 +95,7 @@ impl Target for Endpoints<'_> {
     }
 
     fn accounts(&mut self, _cell: &Cell) -> Result<Accounts> {
-        Ok(Accounts::of_client(&self.driver))
+        Ok(self.drivers.accounts())
     }
 
     fn used(&mut self, cell: &Cell, from: &Reading, to: &Reading, into: &mut Measurement) {
@@ -107,6 +115,14 @@ impl Target for Endpoints<'_> {
     fn catch_up(&mut self, cell: &Cell, lags: &mut [Lag]) -> Result<()> {
         let (writer, replicas, heartbeat) = self.all[cell.mode].beat();
         lag::catch_up_on(writer, replicas, &heartbeat, lags)
+    }
+
+    fn end_watch(&mut self, _cell: &Cell, into: &mut Measurement) -> Result<()> {
+        into.drivers_missing = self.drivers.take_missing();
+        if !into.drivers_missing.is_empty() {
+            into.flags.push(Flag::DriverMissing);
+        }
+        Ok(())
     }
 
     fn probe_again(&mut self, cell: &Cell, into: &mut Measurement) -> Result<()> {

@@ -31,6 +31,8 @@ fn order_of(part: &StudyPart, (whole, is_last): (&Study, bool), record: &std::pa
         earlier: earlier.map(|record| whole.own(&record)),
         whole: Some(whole),
         self_test: vec![],
+        machine: None,
+        left_out: None,
     }
 }
 

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::error::{Error, Result, breakdown};
-use crate::load::{Iterations, Snapshot};
-use crate::plan::Cell;
+use crate::load::{DriverSecond, Iterations, Snapshot};
+use crate::plan::{Cell, PartOf, own_numbers};
 use crate::record::trials::{self, Campaign};
 use crate::record::{
-    AppliedAlone, Header, Host, Iteration, Lag, Measurement, Second, ServerLog, histogram,
+    AppliedAlone, Flag, Header, Host, Iteration, Lag, Measurement, Second, ServerLog, histogram,
 };
 use crate::run::events::{CampaignStep, Event, Events, Step};
 use crate::run::order::Order;
@@ -38,6 +38,10 @@ pub struct Script {
     pub stolen: Vec<f64>,
     /// The share that is stolen each time that is asked, in their order; none after the last.
     pub stolen_when_asked: Vec<f64>,
+    /// Whether a driver is lost in each measurement, in their order; none after the last.
+    pub lost: Vec<bool>,
+    /// Whether nobody comes in the place of one that is lost.
+    pub is_left_alone: bool,
     /// Whether replicas are never level.
     pub is_behind: bool,
     /// Commits per second of a number of connections.
@@ -91,10 +95,13 @@ impl Scripted {
     fn snapshot(&self) -> Snapshot {
         let mut script = self.0.borrow_mut();
         let span = script.now - script.marked;
-        let second = |second: u64| Second {
-            second: u32::try_from(second).unwrap(),
-            commits: script.rate_now as u64,
-            ..Second::default()
+        let second = |second: u64| DriverSecond {
+            second: Second {
+                second: u32::try_from(second).unwrap(),
+                commits: script.rate_now as u64,
+                ..Second::default()
+            },
+            ..DriverSecond::default()
         };
         let seconds = script.marked.as_secs()..script.now.as_secs();
         let ended = script.latency_us_now.map(|us| {
@@ -123,6 +130,14 @@ impl Target for Scripted {
     fn header(&mut self, order: &Order) -> Result<Header> {
         self.step("header")?;
         Ok(order.header(self.unix_ms(), Host::default()))
+    }
+
+    /// No step: nothing is done as long as nobody is missing.
+    fn gather(&mut self) -> Result<()> {
+        match self.0.borrow().is_left_alone {
+            true => Err(breakdown("gather 2 drivers", "1 of 2 are here")),
+            false => Ok(()),
+        }
     }
 
     fn begin_round(&mut self) -> Result<()> {
@@ -277,8 +292,15 @@ impl Target for Scripted {
         self.step("watch after")
     }
 
-    fn end_watch(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
-        self.step("end watch")
+    fn end_watch(&mut self, _cell: &Cell, into: &mut Measurement) -> Result<()> {
+        self.step("end watch")?;
+        let script = self.0.borrow();
+        let load = script.loads.checked_sub(1);
+        if load.and_then(|load| script.lost.get(load)) == Some(&true) {
+            into.drivers_missing = vec!["driver 2 (h2): its connection was cut".to_owned()];
+            into.flags.push(Flag::DriverMissing);
+        }
+        Ok(())
     }
 
     fn probe_again(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {
@@ -288,11 +310,11 @@ impl Target for Scripted {
     fn run_campaigns(
         &mut self,
         mode: usize,
-        kept: &[Campaign],
+        (part, kept): (Option<PartOf>, &[Campaign]),
         tell: &mut dyn FnMut(CampaignStep) -> Result<()>,
     ) -> Result<()> {
         let kept = kept.iter().map(|one| one.trials.len()).sum::<usize>();
-        for number in kept as u32 + 1..=TRIALS {
+        for number in own_numbers(part, TRIALS).skip(kept) {
             self.next()?;
             tell(CampaignStep::Begun(Step::Fault {
                 label: format!("mode {mode}"),

@@ -176,6 +176,44 @@ fn a_void_measurement_is_made_again_and_not_for_ever() {
     assert_eq!(again(&[true; 100]), (AGAIN_MAX, 4, 16));
 }
 
+/// It enters no figure, whoever is missing is told, and it is made again with another driver.
+#[test]
+fn a_measurement_that_a_driver_was_lost_in_is_void_and_made_again() {
+    let script = Script {
+        lost: vec![true, false],
+        ..Script::default()
+    };
+    let ran = run(&small(), script);
+    ran.outcome.as_ref().unwrap();
+    let names = |event: &Event| matches!(event, Event::Words { text, .. } if text.contains("driver 2 (h2)"));
+    assert_eq!(ran.count(names), 1);
+    let first = &ran.record().measurements[0];
+    assert!(!first.is_void() && first.drivers_missing.is_empty());
+    let [void] = &first.voided[..] else {
+        panic!("{:?}", first.voided);
+    };
+    assert!(void.is_void() && void.flags == [Flag::DriverMissing]);
+    assert_eq!(void.drivers_missing.len(), 1);
+}
+
+/// What was measured without it is kept, as void, and the run can be gone on with.
+#[test]
+fn a_run_ends_where_nobody_comes_for_a_driver_that_is_lost() {
+    let script = Script {
+        lost: vec![false, true],
+        is_left_alone: true,
+        ..Script::default()
+    };
+    let ran = run(&small(), script);
+    let told = ran.outcome.as_ref().unwrap_err().to_string();
+    assert_eq!(told, "could not gather 2 drivers: 1 of 2 are here");
+    let record = ran.record();
+    let are_void: Vec<bool> = record.measurements.iter().map(|m| m.is_void()).collect();
+    assert_eq!((are_void, record.finished), (vec![false, true], false));
+    assert_eq!(record.measurements[1].flags, [Flag::DriverMissing]);
+    assert!(ran.target.0.borrow().is_closed);
+}
+
 #[test]
 fn a_measurement_that_was_robbed_of_cpu_time_is_made_again_and_the_last_one_kept() {
     let robbed = |stolen: &[f64]| {

@@ -1,0 +1,223 @@
+//! Rounds of several machines: what each machine came to, whether they differ, and what a typical
+//! one gives. docs/method/intervals.md says how.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::interval::machines::{chance_if_alike, of_one, over_machines};
+use super::interval::{Noise, Risk, holm};
+use super::latency::p99_in_round;
+use super::rounds::Rounds;
+use super::summary::{
+    Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
+};
+use super::{anatomy, effects};
+use crate::record::store::Record;
+use crate::record::{Header, Host};
+
+/// A figure of one kind, by the number of the round.
+type ByRound = BTreeMap<u32, f64>;
+
+/// What is told of a record whose rounds were measured by several machines; `None` of one machine.
+pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
+    let machines = machines(record);
+    if machines.len() < 2 {
+        return None;
+    }
+    let rounds = || machines.iter().flat_map(|machine| &machine.rounds);
+    let mut seen = BTreeSet::new();
+    let split: BTreeSet<u32> = rounds()
+        .filter(|round| !seen.insert(**round))
+        .copied()
+        .collect();
+    let mut by_round = of_cells(record, cells);
+    by_round.extend(of_lines(record, &seen));
+    let mut figures: Vec<MachineFigure> = by_round
+        .into_iter()
+        .filter(|(_, _, by_round)| !by_round.is_empty())
+        .map(|figure| held(figure, &machines, &split, Risk::of(&record.header.study)))
+        .collect();
+    judge(&mut figures, Risk::of(&record.header.study));
+    Some(Machines {
+        machines,
+        rounds_split: split.into_iter().collect(),
+        figures,
+    })
+}
+
+/// Those that measured anything, each once.
+fn machines(record: &Record) -> Vec<Machine> {
+    let header = &record.header;
+    let mut rounds: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+    let hosts = header.hosts();
+    let place = |host: &Host| hosts.iter().position(|known| known.is_same_machine(host));
+    for measurement in &record.measurements {
+        if let Some(place) = place(header.host_of(measurement)) {
+            rounds.entry(place).or_default().insert(measurement.round);
+        }
+    }
+    let machine = |(number, (place, rounds)): (u32, (usize, BTreeSet<u32>))| {
+        let begun = header.parts.iter();
+        let begun = begun.filter(|one| one.host.is_same_machine(hosts[place]));
+        Machine {
+            number,
+            host: hosts[place].clone(),
+            parts: begun.map(|one| one.part).collect(),
+            rounds: rounds.into_iter().collect(),
+        }
+    };
+    (1..).zip(rounds).map(machine).collect()
+}
+
+type Figure = (Of, What, ByRound);
+
+/// All figures of cells that have an interval over rounds, and their median latency.
+fn of_cells(record: &Record, cells: &[CellSummary]) -> Vec<Figure> {
+    let known = record.header.cells.iter().enumerate();
+    let known = known.filter(|(_, cell)| !cell.is_search());
+    let mut figures = Vec::new();
+    for ((place, cell), (index, _)) in cells.iter().enumerate().zip(known) {
+        let by_round = &cell.by_round;
+        let p99 = Rounds::of(record, index).by_round(p99_in_round);
+        let all = [
+            (What::Throughput, &by_round.throughput_per_s),
+            (What::Ratio, &by_round.ratio),
+            (What::Added, &by_round.added_us),
+            (What::P50, &by_round.p50_us),
+            (What::P99, &p99),
+            (What::Applied, &by_round.applied_per_s),
+            (What::AppliedShare, &by_round.applied_share),
+            (What::AppliedAlone, &by_round.applied_alone_per_s),
+            (What::Unevenness, &by_round.unevenness),
+            (
+                What::UsdPerMillionQueries,
+                &by_round.usd_per_million_queries,
+            ),
+            (What::CpuRatio, &by_round.cpu_ratio),
+            (What::RunSeconds, &by_round.run_s),
+        ];
+        figures.extend(all.map(|(what, by_round)| (Of::Cells(place), what, by_round.clone())));
+    }
+    figures
+}
+
+/// Lines and effects are fitted round by round: what they are in a round is what they are of a
+/// record that has this round alone.
+fn of_lines(record: &Record, rounds: &BTreeSet<u32>) -> Vec<Figure> {
+    let mut all: Vec<Figure> = Vec::new();
+    for &round in rounds {
+        let own = only(record, round);
+        let lines = anatomy::summarise(&own).into_iter().enumerate();
+        let lines = lines.flat_map(|(index, one)| {
+            let values = values(&one).into_iter();
+            values.map(move |(what, value)| (Of::Anatomy(index), what, value))
+        });
+        let designs = effects::summarise(&own).into_iter().enumerate();
+        let designs = designs.flat_map(|(index, one)| {
+            let ratios = ratios(&one).into_iter();
+            ratios.map(move |(what, value)| (Of::Effects(index), what, value))
+        });
+        for (of, what, value) in lines.chain(designs) {
+            let is_it = |known: &&mut Figure| (&known.0, &known.1) == (&of, &what);
+            match all.iter_mut().find(is_it) {
+                Some((_, _, by_round)) => drop(by_round.insert(round, value)),
+                None => all.push((of, what, [(round, value)].into())),
+            }
+        }
+    }
+    all
+}
+
+fn only(record: &Record, round: u32) -> Record {
+    let own = record.measurements.iter().filter(|one| one.round == round);
+    Record {
+        header: Header {
+            parts: vec![],
+            labs: vec![],
+            ..record.header.clone()
+        },
+        measurements: own.cloned().collect(),
+        campaigns: BTreeMap::new(),
+        finished: record.finished,
+    }
+}
+
+fn values(anatomy: &Anatomy) -> Vec<(What, f64)> {
+    let counted = anatomy.flushes_counted.map(|counted| counted.per_commit);
+    let own = [
+        (What::RoundTrips, anatomy.round_trips),
+        (What::Flushes, anatomy.flushes),
+        (What::Work, anatomy.work_us),
+        (What::FlushesCounted, counted),
+    ];
+    let own = own.into_iter();
+    let own = own.filter_map(|(what, value)| Some((what, value?.value)));
+    let by_site = |sites: &Option<BTreeMap<String, Value>>, what: fn(String) -> What| {
+        let sites = sites.iter().flatten();
+        let each = sites.map(|(site, value)| (what(site.clone()), value.value));
+        each.collect::<Vec<(What, f64)>>()
+    };
+    let adds = anatomy.adds.iter().enumerate();
+    let adds = adds.map(|(index, one)| (What::BeyondSum(index), one.difference_us.value));
+    own.chain(by_site(&anatomy.per_peer, What::TripsTo))
+        .chain(by_site(&anatomy.flushes_by_site, What::FlushesAt))
+        .chain(adds)
+        .collect()
+}
+
+fn ratios(effects: &Effects) -> Vec<(What, f64)> {
+    let all = effects.main.iter().chain(&effects.interactions);
+    let ratio = |one: &Effect| Some((What::Effect(one.of.clone()), one.ratio?.median));
+    all.filter_map(ratio).collect()
+}
+
+/// How noise acts on it, as where its interval over rounds comes about.
+fn noise(of: Of, what: &What) -> Noise {
+    match (of, what) {
+        (Of::Anatomy(_), _) | (_, What::Added) => Noise::Adds,
+        _ => Noise::Multiplies,
+    }
+}
+
+fn held(
+    (of, what, by_round): Figure,
+    machines: &[Machine],
+    split: &BTreeSet<u32>,
+    risk: Risk,
+) -> MachineFigure {
+    let noise = noise(of, &what);
+    let own = |machine: &Machine| -> Vec<f64> {
+        let whole = machine.rounds.iter().filter(|round| !split.contains(round));
+        whole
+            .filter_map(|round| by_round.get(round))
+            .copied()
+            .collect()
+    };
+    let groups: Vec<Vec<f64>> = machines.iter().map(own).collect();
+    MachineFigure {
+        by_machine: groups.iter().map(|rounds| of_one(rounds, noise)).collect(),
+        over_machines: over_machines(&groups, noise, risk),
+        chance_if_alike: chance_if_alike(&groups, noise),
+        differ: None,
+        of,
+        what,
+    }
+}
+
+/// Which differ, so that one of all is seldom called so by chance.
+fn judge(figures: &mut [MachineFigure], risk: Risk) {
+    let chances: Vec<f64> = figures
+        .iter()
+        .filter_map(|one| one.chance_if_alike)
+        .collect();
+    let shown = |risk: Risk| chances.iter().map(|chance| risk.allows(*chance)).collect();
+    let mut shown = holm(chances.len(), risk, shown).into_iter();
+    for figure in figures
+        .iter_mut()
+        .filter(|one| one.chance_if_alike.is_some())
+    {
+        figure.differ = shown.next();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The run's end of a driver that has joined: lines through TLS.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustls::{ServerConnection, StreamOwned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::lab::sandbox::stop_asked;
+use crate::load::job::{Command, Reply};
+
+/// A request to stop is looked for as often while an answer is waited for.
+const LISTEN: Duration = Duration::from_millis(200);
+/// How long the network may take to take a line.
+const SEND_LIMIT: Duration = Duration::from_secs(10);
+/// The longest answer: seconds of some hours.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// A connection through TLS, from the run's side.
+type Tls = StreamOwned<ServerConnection, TcpStream>;
+
+/// Why somebody is no longer there.
+pub type Lost = String;
+
+/// A line at a time, both ways.
+pub struct Lines {
+    stream: BufReader<Tls>,
+    /// A line that is not whole yet.
+    partial: Vec<u8>,
+}
+
+impl Lines {
+    /// Over a blocking socket; TLS begins with the first line.
+    ///
+    /// # Errors
+    /// The system refuses a limit of time.
+    pub fn over(tls: ServerConnection, socket: TcpStream) -> io::Result<Lines> {
+        socket.set_read_timeout(Some(LISTEN))?;
+        socket.set_write_timeout(Some(SEND_LIMIT))?;
+        Ok(Lines {
+            stream: BufReader::new(StreamOwned::new(tls, socket)),
+            partial: Vec::new(),
+        })
+    }
+
+    /// Sends a line.
+    pub fn send(&mut self, message: &impl Serialize) -> std::result::Result<(), Lost> {
+        let line = serde_json::to_vec(message).map_err(|error| error.to_string())?;
+        let stream = self.stream.get_mut();
+        let sent = stream
+            .write_all(&line)
+            .and_then(|()| stream.write_all(b"\n"))
+            .and_then(|()| stream.flush());
+        sent.map_err(|error| match is_silence(&error) {
+            true => format!("it took nothing for {} s", SEND_LIMIT.as_secs()),
+            false => of_connection(&error),
+        })
+    }
+
+    /// Waits for a line, of at most so many bytes, until then.
+    ///
+    /// # Errors
+    /// An interruption if the user asks to stop.
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        (begun, limit): (Instant, Duration),
+        bytes_max: usize,
+    ) -> Result<std::result::Result<T, Lost>> {
+        loop {
+            let room = bytes_max.saturating_sub(self.partial.len()) as u64;
+            let mut read = self.stream.by_ref().take(room);
+            match read.read_until(b'\n', &mut self.partial) {
+                Ok(_) if self.partial.ends_with(b"\n") => {
+                    let line = std::mem::take(&mut self.partial);
+                    let read = serde_json::from_slice(&line);
+                    return Ok(read.map_err(|error| format!("its answer is none: {error}")));
+                }
+                Ok(_) if self.partial.len() >= bytes_max => {
+                    return Ok(Err("its answer is too long".to_owned()));
+                }
+                Ok(_) => return Ok(Err("it closed the connection".to_owned())),
+                Err(error) if is_silence(&error) || error.kind() == ErrorKind::Interrupted => {
+                    if stop_asked() {
+                        return Err(Error::Interrupted);
+                    }
+                    if begun.elapsed() >= limit {
+                        let within = limit.as_secs();
+                        return Ok(Err(format!("no answer in {within} s")));
+                    }
+                }
+                Err(error) => return Ok(Err(of_connection(&error))),
+            }
+        }
+    }
+}
+
+impl Drop for Lines {
+    /// The other end is told that this is an end and no accident.
+    fn drop(&mut self) {
+        let stream = self.stream.get_mut();
+        stream.conn.send_close_notify();
+        let _ = stream.conn.write_tls(&mut stream.sock);
+    }
+}
+
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn of_connection(error: &io::Error) -> Lost {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            "its connection was cut".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A driver that has joined.
+pub struct Remote {
+    /// `driver 3 (h17, 10.0.0.9)`
+    pub name: String,
+    /// What its machine calls itself.
+    pub host: String,
+    lines: Lines,
+}
+
+impl Remote {
+    /// One that was let in.
+    pub fn of(name: String, host: String, lines: Lines) -> Remote {
+        Remote { name, host, lines }
+    }
+
+    /// Asks for something.
+    pub fn send(&mut self, command: &Command) -> std::result::Result<(), Lost> {
+        self.lines.send(command)
+    }
+
+    /// Waits for the answer, so long after then at most.
+    ///
+    /// # Errors
+    /// An interruption if the user asks to stop.
+    pub fn receive(
+        &mut self,
+        asked: (Instant, Duration),
+    ) -> Result<std::result::Result<Reply, Lost>> {
+        self.lines.receive(asked, ANSWER_BYTES_MAX)
+    }
+}

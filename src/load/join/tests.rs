@@ -1,0 +1,406 @@
+//! Drivers that join over TLS: threads here, and some that are made of lines alone.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::enter::{Inside, enter};
+use super::hello::{Answer, Hello};
+use super::tls::Identity;
+use super::*;
+use crate::error::Result;
+use crate::load::job::tests::example;
+use crate::load::job::{Command, Reply, Snapshot, new_histogram};
+use crate::record::histogram;
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const STUDY: &str = "rounds = 2\n";
+
+fn door() -> Door {
+    let study = StudyName::of("ours.toml", STUDY);
+    Door::open("127.0.0.1:0".parse().unwrap(), study).unwrap()
+}
+
+/// Where to come, and with what.
+fn way_in(door: &Door) -> (String, Ticket) {
+    (door.address().to_string(), door.ticket().clone())
+}
+
+fn joined(door: Door, drivers: u32, within: Duration) -> Joined {
+    let command = "acklab drive --join …".to_owned();
+    let patience = Patience {
+        drivers,
+        within,
+        command,
+    };
+    Joined::new(door, patience)
+}
+
+fn entry(address: &str, ticket: &Ticket) -> Entry {
+    Entry {
+        address: address.to_owned(),
+        ticket: TicketFrom::Variable(ticket.clone()),
+        study: None,
+        within: PATIENCE,
+    }
+}
+
+/// A driver as it is, on a thread.
+fn driver(entry: Entry) -> JoinHandle<Result<()>> {
+    thread::spawn(move || join(&entry, &mut |_| {}))
+}
+
+/// Comes in, and then does with each command what it is told; it leaves where there is no answer.
+/// It is at the door before this returns.
+fn made(
+    (address, ticket): &(String, Ticket),
+    answer: impl Fn(Command) -> Option<Reply> + Send + 'static,
+) -> JoinHandle<()> {
+    let socket = TcpStream::connect(address).unwrap();
+    let (address, ticket) = (address.clone(), ticket.clone());
+    thread::spawn(move || {
+        let hello = Hello::of(&ticket, None);
+        let entered = enter(socket, (&address, PATIENCE), &ticket, &hello);
+        let mut inside = entered.unwrap().unwrap();
+        loop {
+            let mut line = String::new();
+            if inside.stream().read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            let Some(reply) = answer(serde_json::from_str(&line).unwrap()) else {
+                return;
+            };
+            let mut text = serde_json::to_string(&reply).unwrap();
+            text.push('\n');
+            inside
+                .stream()
+                .get_mut()
+                .write_all(text.as_bytes())
+                .unwrap();
+        }
+    })
+}
+
+fn come(address: &str, ticket: &Ticket, hello: &Hello) -> std::result::Result<Inside, String> {
+    let socket = TcpStream::connect(address).unwrap();
+    let entered = enter(socket, (address, PATIENCE), ticket, hello);
+    entered.map_err(|error| error.to_string())?
+}
+
+/// What every driver says that is well.
+fn well(command: &Command) -> Reply {
+    match command {
+        Command::Clock => Reply::Clock {
+            heard_ns: 5,
+            answered_ns: 5,
+        },
+        Command::Start(_) => Reply::Started { connected_s: 0.0 },
+        Command::Begin { .. } => Reply::Begun { late_s: 0.0 },
+        Command::Mark | Command::MarkAt { .. } | Command::Stop => {
+            let mut latency = new_histogram();
+            latency.record_n(1_000, 10).unwrap();
+            Reply::Snapshot(Box::new(Snapshot {
+                window_s: 1.0,
+                commits: 10,
+                latency_us: histogram::encode(&latency),
+                ..Snapshot::default()
+            }))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn gathered(joined: &mut Joined) -> (Result<()>, Vec<String>) {
+    let mut told = Vec::new();
+    let outcome = joined.gather(&mut |words| told.push(words));
+    (outcome, told)
+}
+
+#[test]
+fn drivers_join_are_set_by_their_clocks_and_go_when_the_run_is_over() {
+    let door = door();
+    let (address, ticket) = way_in(&door);
+    let study = Some(StudyName::of("a/copy.toml", STUDY));
+    let drivers = [
+        driver(entry(&address, &ticket)),
+        driver(Entry {
+            study,
+            ..entry(&address, &ticket)
+        }),
+    ];
+    let mut joined = joined(door, 2, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    assert!(
+        told[0].starts_with("waiting for 2 drivers; each is started with: "),
+        "{told:?}"
+    );
+    for (number, line) in (1..).zip(&told[1..]) {
+        assert!(line.starts_with(&format!("driver {number} (")), "{line}");
+        assert!(
+            line.contains("has joined; its clock is ") && line.contains(" this host's, ± "),
+            "{line}"
+        );
+    }
+    // All are here: nobody is told anything.
+    let (outcome, told) = gathered(&mut joined);
+    assert_eq!((outcome, told.len()), (Ok(()), 0));
+    assert!(
+        joined
+            .told()
+            .contains("2 drivers that had joined, on one host; ")
+    );
+    drop(joined);
+    for driver in drivers {
+        assert_eq!(driver.join().unwrap(), Ok(()));
+    }
+}
+
+#[test]
+fn a_stranger_another_version_and_another_study_are_not_let_in() {
+    let door = door();
+    let (address, ticket) = way_in(&door);
+    let knocking = thread::spawn(move || {
+        let hello = Hello::of(&ticket, None);
+        let refused = |ticket: &Ticket, hello: &Hello| come(&address, ticket, hello).err().unwrap();
+        let mut all = Vec::new();
+        // The right certificate and a wrong token.
+        let guess = Ticket::to(&ticket.fingerprint);
+        all.push(refused(&guess, &Hello::of(&guess, None)));
+        let old = Hello {
+            version: "0.0.9".to_owned(),
+            ..hello.clone()
+        };
+        all.push(refused(&ticket, &old));
+        let other = StudyName::of("theirs.toml", "rounds = 3\n");
+        all.push(refused(&ticket, &Hello::of(&ticket, Some(other))));
+        // The right token and another certificate: it is told to nobody.
+        let elsewhere = Ticket {
+            fingerprint: "0f".repeat(32),
+            ..ticket.clone()
+        };
+        all.push(refused(&elsewhere, &hello));
+        // No TLS at all, and nothing more.
+        let mut plain = TcpStream::connect(&address).unwrap();
+        plain.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let _ = plain.read_to_end(&mut Vec::new());
+        let last = made(&(address.clone(), ticket.clone()), |command| {
+            Some(well(&command))
+        });
+        (all, ticket, last)
+    });
+    let mut joined = joined(door, 1, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    drop(joined);
+    let (refused, ticket, last) = knocking.join().unwrap();
+    last.join().unwrap();
+    let expected = [
+        "its token is not this run's",
+        "it is acklab \"0.0.9\"",
+        "it is for the study theirs.toml, and the run is of ours.toml",
+        "--token: is of another run: the certificate at 127.0.0.1:",
+    ];
+    for (refused, expected) in refused.iter().zip(expected) {
+        assert!(refused.contains(expected), "{refused}");
+    }
+    for expected in &expected[..3] {
+        let is_told = |line: &String| line.contains("was not let in") && line.contains(expected);
+        assert!(told.iter().any(is_told), "{told:?}");
+    }
+    let strangers = told.iter().filter(|line| line.contains("was not let in"));
+    assert_eq!(strangers.count(), 5, "{told:?}");
+    assert!(!told.concat().contains(&ticket.token[..]), "{told:?}");
+}
+
+#[test]
+fn too_few_drivers_are_told_by_who_is_missing() {
+    let door = door();
+    let one = made(&way_in(&door), |command| Some(well(&command)));
+    let mut joined = joined(door, 3, Duration::ZERO);
+    let (outcome, _) = gathered(&mut joined);
+    let told = outcome.unwrap_err();
+    assert_eq!(told.exit_code(), 4);
+    let expected = "could not gather 3 drivers: 1 of 3 are here after 0 s: driver 2: it never \
+                    came; driver 3: it never came";
+    assert_eq!(told.to_string(), expected);
+    drop(joined);
+    one.join().unwrap();
+}
+
+#[test]
+fn a_load_is_driven_by_all_and_joined() {
+    let door = door();
+    let all = [1, 2, 3].map(|_| made(&way_in(&door), |command| Some(well(&command))));
+    let mut joined = joined(door, 3, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 2,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    // Two connections are two drivers' at most.
+    assert_eq!(joined.mark().unwrap().commits, 20);
+    assert_eq!(joined.stop().unwrap().commits, 20);
+    assert_eq!(joined.take_missing(), [""; 0]);
+    let job = crate::load::Job {
+        connections: 9,
+        ..job
+    };
+    joined.start(&job).unwrap();
+    let window = joined.mark().unwrap();
+    let latency = histogram::decode(&window.latency_us).unwrap();
+    assert_eq!((window.commits, latency.len()), (30, 30));
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+}
+
+#[test]
+fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
+    let door = door();
+    let stays = made(&way_in(&door), |command| Some(well(&command)));
+    let way_in = way_in(&door);
+    let leaves = made(&way_in, |command| match command {
+        Command::MarkAt { .. } => None,
+        other => Some(well(&other)),
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    assert_eq!(joined.mark().unwrap().commits, 10);
+    assert_eq!(joined.stop().unwrap().commits, 10);
+    leaves.join().unwrap();
+    let missing = joined.take_missing();
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert!(
+        missing[0].starts_with("driver ") && missing[0].ends_with("was cut"),
+        "{missing:?}"
+    );
+    assert_eq!(joined.take_missing(), [""; 0], "told once");
+    let next = made(&way_in, |command| Some(well(&command)));
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    assert!(
+        told[0].starts_with("waiting for 1 of 2 drivers"),
+        "{told:?}"
+    );
+    joined.start(&job).unwrap();
+    assert_eq!(joined.stop().unwrap().commits, 20);
+    drop(joined);
+    stays.join().unwrap();
+    next.join().unwrap();
+}
+
+#[test]
+fn whoever_is_late_is_named() {
+    let door = door();
+    let late = made(&way_in(&door), |command| {
+        Some(match command {
+            Command::Begin { .. } => Reply::Begun { late_s: 0.3 },
+            Command::MarkAt { .. } => match well(&command) {
+                Reply::Snapshot(snapshot) => Reply::Snapshot(Box::new(Snapshot {
+                    late_s: 0.05,
+                    ..*snapshot
+                })),
+                other => other,
+            },
+            other => well(&other),
+        })
+    });
+    let mut joined = joined(door, 1, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    joined.start(&example()).unwrap();
+    joined.mark().unwrap();
+    let missing = joined.take_missing();
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert!(missing[0].ends_with("it began 0.300 s late"), "{missing:?}");
+    drop(joined);
+    late.join().unwrap();
+}
+
+/// What keeps a load from running at all ends the run, as of one driver: it is no driver's fault.
+#[test]
+fn a_driver_that_cannot_connect_is_a_breakdown_that_names_it() {
+    let door = door();
+    let all = [1, 2].map(|_| {
+        made(&way_in(&door), |command| match command {
+            Command::Start(job) if job.driver == 1 => Some(Reply::Failed {
+                tried: "connect session 0".to_owned(),
+                status: "refused".to_owned(),
+            }),
+            other => Some(well(&other)),
+        })
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    let told = joined.start(&job).unwrap_err().to_string();
+    assert!(
+        told.starts_with("could not connect session 0 (driver 2 ("),
+        "{told}"
+    );
+    assert!(told.ends_with(": refused"), "{told}");
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+}
+
+#[test]
+fn a_driver_finds_no_run_in_time_or_a_run_that_goes_without_a_word() {
+    let ticket = Ticket::to(&"0f".repeat(32));
+    let nobody = Entry {
+        within: Duration::ZERO,
+        ..entry("127.0.0.1:1", &ticket)
+    };
+    let told = join(&nobody, &mut |_| {}).unwrap_err();
+    assert_eq!(told.exit_code(), 4);
+    assert!(told.to_string().contains("refused"), "{told}");
+    let no_file = Entry {
+        ticket: TicketFrom::File("/no/such/token".into()),
+        ..nobody
+    };
+    let told = join(&no_file, &mut |_| {}).unwrap_err().to_string();
+    assert!(told.contains("/no/such/token is not there"), "{told}");
+}
+
+/// As when it is killed: there is no end of TLS, only one of the connection.
+#[test]
+fn a_run_that_is_gone_without_a_word_is_no_end_that_was_meant() {
+    let identity = Identity::new().unwrap();
+    let ticket = Ticket::to(&identity.fingerprint);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let driver = driver(entry(&address, &ticket));
+    let (socket, _) = listener.accept().unwrap();
+    let tls = rustls::ServerConnection::new(identity.config.clone()).unwrap();
+    let mut stream = BufReader::new(rustls::StreamOwned::new(tls, socket));
+    let mut line = String::new();
+    stream.read_line(&mut line).unwrap();
+    let hello: Hello = serde_json::from_str(&line).unwrap();
+    assert_eq!(hello.token, ticket.token);
+    let welcome = Answer::Welcome {
+        number: 1,
+        of: 1,
+        study: "ours.toml".to_owned(),
+    };
+    let welcome = format!("{}\n", serde_json::to_string(&welcome).unwrap());
+    let own = stream.get_mut();
+    own.write_all(welcome.as_bytes())
+        .and_then(|()| own.flush())
+        .unwrap();
+    drop(stream);
+    let told = driver.join().unwrap().unwrap_err();
+    assert_eq!(told.exit_code(), 4);
+    assert!(
+        told.to_string().ends_with("the run is gone without a word"),
+        "{told}"
+    );
+}

@@ -1,0 +1,119 @@
+//! Which machine measured what.
+
+use super::{Header, Host, Measurement, Resumed};
+
+impl Header {
+    /// The machine that went on last.
+    pub fn last_host(&self) -> &Host {
+        self.resumed.last().map_or(&self.host, |last| &last.host)
+    }
+
+    /// The machine that a measurement was made on.
+    pub fn host_of(&self, measurement: &Measurement) -> &Host {
+        let mut parts = self.parts.iter();
+        let own = parts.find(|one| one.part.has(measurement.round));
+        let (first, part) = match own {
+            Some(own) => (&own.host, Some(own.part)),
+            None => (&self.host, None),
+        };
+        let is_own = |one: &&Resumed| one.part == part;
+        let mut resumed = self.resumed.iter().filter(is_own);
+        let went_on = measurement.segment.checked_sub(1);
+        let went_on = went_on.and_then(|before| resumed.nth(before));
+        went_on.map_or(first, |one| &one.host)
+    }
+
+    /// All machines, each once, in the order in which parts and their going on name them.
+    pub fn hosts(&self) -> Vec<&Host> {
+        let parts = self.parts.iter().map(|one| &one.host);
+        let resumed = self.resumed.iter().map(|one| &one.host);
+        let mut all: Vec<&Host> = Vec::new();
+        for host in [&self.host].into_iter().chain(parts).chain(resumed) {
+            if !all.iter().any(|known| known.is_same_machine(host)) {
+                all.push(host);
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::PartOf;
+    use crate::record::PartFacts;
+
+    fn host(name: &str) -> Host {
+        Host {
+            cpus: 2,
+            machine: (!name.is_empty()).then(|| name.to_owned()),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn a_machine_is_known_again_by_its_digest_or_by_what_it_is() {
+        assert!(host("a").is_same_machine(&host("a")));
+        assert!(!host("a").is_same_machine(&host("b")));
+        assert!(
+            host("").is_same_machine(&host("a")),
+            "one of them is of an older record"
+        );
+        let larger = Host {
+            cpus: 4,
+            ..host("")
+        };
+        assert!(!host("").is_same_machine(&larger));
+        let other_fsync = Host {
+            fsync_us_p50: 7.0,
+            ..host("")
+        };
+        assert!(host("").is_same_machine(&other_fsync), "probes stray");
+    }
+
+    #[test]
+    fn each_measurement_has_its_machine() {
+        let resumed = |part, name| Resumed {
+            part,
+            host: host(name),
+            ..Resumed::default()
+        };
+        let measurement = |round, segment| Measurement {
+            round,
+            segment,
+            ..Measurement::default()
+        };
+        let mut header = Header {
+            host: host("a"),
+            resumed: vec![resumed(None, "a"), resumed(None, "b")],
+            ..Header::default()
+        };
+        let name = |header: &Header, round, segment| {
+            let host = header.host_of(&measurement(round, segment));
+            host.machine.clone().expect("a name")
+        };
+        let own = [0, 1, 2].map(|segment| name(&header, 1, segment));
+        assert_eq!(own, ["a", "a", "b"]);
+        assert_eq!(header.last_host(), &host("b"));
+        let all: Vec<PartOf> = PartOf::all(2).collect();
+        let part = |part: PartOf, name| PartFacts {
+            part,
+            command_line: vec![],
+            started_unix_ms: 0,
+            host: host(name),
+            self_test: None,
+            labs: vec![],
+        };
+        header.parts = vec![part(all[0], "a"), part(all[1], "c")];
+        header.resumed = vec![resumed(Some(all[1]), "d")];
+        assert_eq!(name(&header, 3, 0), "a", "of the first part");
+        assert_eq!(name(&header, 2, 0), "c");
+        assert_eq!(name(&header, 4, 1), "d");
+        let names = header.hosts();
+        let names: Vec<&str> = names
+            .iter()
+            .filter_map(|host| host.machine.as_deref())
+            .collect();
+        assert_eq!(names, ["a", "c", "d"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Parts of a study that are run apart, and runs that go on on another machine.
+
+use super::*;
+use crate::plan::PartOf;
+use crate::run::whole_rounds;
+
+/// Two modes at two distances in five rounds.
+const FIVE: &str = "rounds = 5\nwarmup = \"1s\"\nmeasure = \"2s\"\nimages = {}\n\
+                    [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
+                    [[mode]]\nserver = \"mysql\"\nmode = \"async\"\n\
+                    [[fault]]\nname = \"no-fault\"\ntrials = 2\nmodes = \"mysql single\"\n\
+                    [[sweep]]\nworkload = \"update_index\"\nrtt = [\"1ms\", \"2ms\"]\n";
+
+fn five() -> Study {
+    written::sample(FIVE)
+}
+
+/// The order of a part, on a machine.
+fn order_of(study: &Study, part: Option<PartOf>, machine: &str) -> (TempDir, Order) {
+    let mut order = order(study);
+    order.1.plan = order.1.plan.of_part(part);
+    order.1.machine = Some(machine.to_owned());
+    order
+}
+
+fn script(trouble: Option<Trouble>) -> Script {
+    Script {
+        trouble,
+        ..Script::default()
+    }
+}
+
+fn run_order(order: &(TempDir, Order), trouble: Option<Trouble>) -> Ran {
+    run_as(&mut order.1.plan.schedule(), order, script(trouble))
+}
+
+/// Goes on with what there is, on a machine.
+fn go_on(order: &mut (TempDir, Order), record: Record, machine: &str) -> Ran {
+    let schedule = &mut order.1.plan.schedule();
+    let (earlier, left_out) = whole_rounds(record, schedule, Some(machine));
+    order.1.earlier = Some(earlier);
+    order.1.left_out = left_out;
+    order.1.machine = Some(machine.to_owned());
+    run_order(order, None)
+}
+
+fn measured(record: &Record) -> Vec<(u32, usize)> {
+    let all = record.measurements.iter();
+    all.map(|one| (one.round, one.cell)).collect()
+}
+
+#[test]
+fn all_parts_together_measure_what_the_whole_does_in_the_same_order() {
+    let study = five();
+    let whole = run(&study, Script::default());
+    let mut together = Vec::new();
+    let mut trials_together = 0;
+    for part in PartOf::all(3) {
+        let ran = run_order(&order_of(&study, Some(part), "a"), None);
+        ran.outcome.as_ref().unwrap();
+        let own = ran.measured();
+        assert!(own.iter().all(|(round, _)| part.has(*round)));
+        let of_whole = whole.measured().into_iter();
+        let of_whole = of_whole.filter(|(round, _)| part.has(*round));
+        assert_eq!(own, of_whole.collect::<Vec<_>>(), "part {part}");
+        let header = &ran.record().header;
+        assert_eq!((header.part, &header.study), (Some(part), &study));
+        assert!(ran.record().finished);
+        trials_together += trials_kept(&ran);
+        together.extend(own);
+        // Progress is the part's.
+        let steps = ran.events.iter().map(|event| match event {
+            Event::StepsAdded(steps) => steps.len(),
+            _ => 0,
+        });
+        let ended = ran.count(|event| *event == Event::StepEnded);
+        assert_eq!(steps.sum::<usize>(), ended, "part {part}");
+    }
+    together.sort_unstable();
+    assert_eq!(together, measured(whole.record()));
+    assert_eq!(trials_together, trials_kept(&whole));
+}
+
+#[test]
+fn a_part_that_was_stopped_goes_on_to_the_same_record() {
+    let study = five();
+    let part = PartOf { number: 1, of: 2 };
+    let whole = run_order(&order_of(&study, Some(part), "a"), None);
+    for at in (0..whole.target.steps().len()).step_by(7) {
+        let mut order = order_of(&study, Some(part), "a");
+        let first = run_order(&order, Some(Trouble::CtrlC(at)));
+        let Some(record) = first.record else { continue };
+        let there = record.measurements.len();
+        let second = go_on(&mut order, record, "a");
+        second.outcome.as_ref().unwrap();
+        let kept = second.record();
+        assert_eq!(measured(kept), measured(whole.record()), "stopped at {at}");
+        assert_eq!(trials_kept(&second), trials_kept(&whole), "stopped at {at}");
+        let resumed = &kept.header.resumed[0];
+        assert_eq!((resumed.measurements, resumed.left_out), (there, 0));
+        let segments = kept.measurements.iter().map(|one| one.segment);
+        assert_eq!(segments.filter(|segment| *segment == 0).count(), there);
+    }
+}
+
+/// On another machine a round that was begun is measured anew, whole: each round is one machine's.
+#[test]
+fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
+    let study = five();
+    let whole = run(&study, Script::default());
+    let mut left_out = 0;
+    for at in (0..whole.target.steps().len()).step_by(7) {
+        let mut order = order_of(&study, None, "a");
+        let first = run_order(&order, Some(Trouble::CtrlC(at)));
+        let Some(record) = first.record else { continue };
+        let there = record.measurements.len();
+        let second = go_on(&mut order, record, "b");
+        second.outcome.as_ref().unwrap();
+        let kept = second.record();
+        assert_eq!(measured(kept), measured(whole.record()), "stopped at {at}");
+        let machine = |one: &Measurement| kept.header.host_of(one).machine.clone();
+        for round in 1..=5 {
+            let own = kept.measurements.iter().filter(|one| one.round == round);
+            let machines: BTreeSet<_> = own.map(machine).collect();
+            assert_eq!(machines.len(), 1, "round {round}, stopped at {at}");
+        }
+        let resumed = &kept.header.resumed[0];
+        assert_eq!(resumed.measurements + resumed.left_out, there);
+        assert_eq!(resumed.measurements % 4, 0, "whole rounds of four");
+        left_out += resumed.left_out;
+    }
+    assert!(left_out > 10, "{left_out}");
+}
+
+#[test]
+fn of_a_machine_that_nobody_knows_nothing_is_left_out() {
+    let study = five();
+    let order = order_of(&study, None, "a");
+    let stopped = (0..).step_by(5).find_map(|at| {
+        let ran = run_order(&order_of(&study, None, "a"), Some(Trouble::CtrlC(at)));
+        ran.record.filter(|record| record.measurements.len() == 2)
+    });
+    let record = stopped.expect("half a round");
+    let left_out = |machine| {
+        let schedule = &mut order.1.plan.schedule();
+        let (kept, round) = whole_rounds(record.clone(), schedule, machine);
+        (kept.measurements.len(), round)
+    };
+    assert_eq!(left_out(None), (2, None));
+    assert_eq!(left_out(Some("a")), (2, None));
+    assert_eq!(left_out(Some("b")), (0, Some(1)));
+}
