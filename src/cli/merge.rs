@@ -1,15 +1,17 @@
 //! `merge`: the record of a whole study, of those of its parts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::analysis::diff::settings;
+use crate::analysis::diff::{settings, unlike_variables};
 use crate::error::{Error, Mistake, Result};
 use crate::plan::{PartOf, own_numbers, plan};
 use crate::record::store::{Holdings, merge};
 use crate::record::{Header, PartFacts, Resumed};
 use crate::report::numbers::{count, numbered};
+use crate::study::ModeSpec;
 
 /// So many settings that are not alike are told.
 const SETTINGS_TOLD: usize = 5;
@@ -69,14 +71,13 @@ fn open(path: &Path) -> Result<Own<'_>> {
             return refused(path, given, "name the records of its parts, all of them");
         }
     };
-    let mut rounds = holds.cells.keys();
-    if let Some(foreign) = rounds.find(|round| !part.has(**round)) {
-        let given = format!("round {foreign} in a record of part {part}");
-        return refused(
-            path,
-            &given,
-            "is of another part: the record was changed by hand",
-        );
+    let rounds = holds.cells.keys().map(|round| ("round", *round));
+    let trials = holds.trials.values().flatten();
+    let trials = trials.map(|number| ("trial", *number));
+    if let Some((what, foreign)) = rounds.chain(trials).find(|(_, number)| !part.has(*number)) {
+        let given = format!("{what} {foreign} in a record of part {part}");
+        let allowed = "is of another part: the record was changed by hand";
+        return refused(path, &given, allowed);
     }
     Ok(Own { path, part, holds })
 }
@@ -115,11 +116,9 @@ fn check_same(first: &Own, other: &Own) -> Result<()> {
     }
     let is_same_study = (&a.study, &a.cells) == (&b.study, &b.cells);
     if !is_same_study || a.bounds_sha256 != b.bounds_sha256 {
-        let given = format!("another study, or other options, than in {place}");
-        let allowed = format!(
-            "name parts of one study; this one was begun by `{}`",
-            b.command_line.join(" ")
-        );
+        let [this, that] = [b, a].map(|head| head.command_line.join(" "));
+        let given = format!("a part of another study, or of one with other options: `{this}`");
+        let allowed = format!("{place} was begun by `{that}`: name parts of one study");
         return refused(other.path, &given, &allowed);
     }
     if first.part.of != other.part.of {
@@ -172,13 +171,13 @@ fn missing(parts: &[Own]) -> Vec<String> {
 /// What a part lacks.
 fn half(own: &Own) -> Option<String> {
     let (none, some) = rounds_lacking(own);
-    let injections = own.holds.header.study.injections.iter();
-    let asked =
-        injections.map(|one| own_numbers(Some(own.part), one.trials).count() * one.modes.len());
-    let (asked, there) = (
-        asked.sum::<usize>(),
-        own.holds.trials.values().map(Vec::len).sum::<usize>(),
-    );
+    let asked = trials_asked(own);
+    let is_there = |(of, number): &&(Of, u32)| {
+        let known = own.holds.trials.get(of);
+        known.is_some_and(|known| known.contains(number))
+    };
+    let there = asked.iter().filter(is_there).count();
+    let asked = asked.len();
     let lacks = [
         (!none.is_empty())
             .then(|| format!("{} missing", are(&numbered("round", &none), none.len()))),
@@ -197,6 +196,25 @@ fn half(own: &Own) -> Option<String> {
         )
     };
     (!lacks.is_empty()).then(told)
+}
+
+/// A mode, by its index, and the name of a fault.
+type Of = (usize, String);
+
+/// All trials that a part has, by their numbers.
+fn trials_asked(own: &Own) -> Vec<(Of, u32)> {
+    let study = &own.holds.header.study;
+    let of_mode = |(mode, spec): (usize, &ModeSpec)| {
+        let here = study.injections.iter();
+        let here = here.filter(|one| one.modes.contains(&spec.label));
+        let numbers = here.flat_map(|one| {
+            let name = &one.fault.name;
+            own_numbers(Some(own.part), one.trials)
+                .map(move |number| ((mode, name.clone()), number))
+        });
+        numbers.collect::<Vec<(Of, u32)>>()
+    };
+    study.modes.iter().enumerate().flat_map(of_mode).collect()
 }
 
 /// Rounds of which nothing is there, and of which not all is.
@@ -262,7 +280,7 @@ fn header(parts: &[Own]) -> Header {
     let started = heads().map(|(_, head)| head.started_unix_ms);
     Header {
         started_unix_ms: started.min().unwrap_or(0),
-        remarks: remarks(parts),
+        remarks: remarks(parts).into_iter().chain(unlike(parts)).collect(),
         resumed: resumed.collect(),
         command_line: of_the_whole(&first.command_line),
         part: None,
@@ -271,12 +289,18 @@ fn header(parts: &[Own]) -> Header {
     }
 }
 
-/// The words that run all of it: a part's without its `--part`.
+/// The words that run all of it: a part's without its `--part`, and not into the part's record.
 fn of_the_whole(words: &[String]) -> Vec<String> {
+    let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+    let own: &[&str] = match words.iter().any(|word| name(word) == "--part") {
+        true => &["--part", "--record"],
+        false => &[],
+    };
     let mut is_behind = false;
     let is_kept = |word: &&String| {
-        let is_value = std::mem::replace(&mut is_behind, *word == "--part");
-        !is_value && !is_behind && !word.starts_with("--part=")
+        let is_own = own.contains(&&name(word)[..]);
+        let is_value = std::mem::replace(&mut is_behind, is_own && !word.contains('='));
+        !is_value && !is_own
     };
     words.iter().filter(is_kept).cloned().collect()
 }
@@ -299,6 +323,25 @@ fn remarks(parts: &[Own]) -> Vec<String> {
         _ => format!("Parts {}: {remark}", numbers.join(", ")),
     };
     all.into_iter().map(told).collect()
+}
+
+/// What no report prints, no study asks for, and parts do not have alike: a server sets some
+/// variables by the machine's CPUs and memory.
+fn unlike(parts: &[Own]) -> Option<String> {
+    let (first, others) = parts.split_first()?;
+    let names = others.iter().flat_map(|own| {
+        let heads = [&first.holds.header, &own.holds.header];
+        unlike_variables(heads)
+    });
+    let names: BTreeSet<String> = names.collect();
+    let listed: Vec<String> = names.into_iter().collect();
+    (!listed.is_empty()).then(|| {
+        format!(
+            "Server variables that are not alike in all parts: {}. The records of the parts have \
+             their values.",
+            listed.join(", ")
+        )
+    })
 }
 
 fn told(parts: &[Own], header: &Header, to: &Path) -> String {
@@ -332,5 +375,13 @@ mod tests {
         assert_eq!(whole(plain), plain);
         assert_eq!(whole("acklab run x.toml --part 1/3 --rounds 6"), plain);
         assert_eq!(whole("acklab run --part=1/3 x.toml --rounds 6"), plain);
+        // Run again, it would be over the part's own record.
+        let kept = "acklab run x.toml --record p.acklab";
+        assert_eq!(whole(kept), kept);
+        assert_eq!(whole(&format!("{kept} --rounds 6 --part 1/3")), plain);
+        assert_eq!(
+            whole("acklab run x.toml --part=1/3 --record=p --rounds 6"),
+            plain
+        );
     }
 }

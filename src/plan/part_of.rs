@@ -58,6 +58,7 @@ impl FromStr for PartOf {
             Some((_, of)) if (1..=PARTS_MAX).contains(&of) => Err(format!(
                 "of {of} parts, the first is 1/{of} and the last {of}/{of}"
             )),
+            Some((_, of)) if of > PARTS_MAX => Err(format!("at most {PARTS_MAX} parts")),
             _ => Err("a part and how many there are, as 3/8: the third of eight".to_owned()),
         }
     }
@@ -93,6 +94,7 @@ mod tests {
             ("-1/8", "as 3/8"),
             ("1/8/2", "as 3/8"),
             ("1/4294967297", "as 3/8"),
+            ("1/20000", "at most 10000 parts"),
         ] {
             let refused = given.parse::<PartOf>().expect_err(given);
             assert!(refused.contains(told), "{given}: {refused}");

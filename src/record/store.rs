@@ -35,7 +35,7 @@ use crate::error::{Mistake, Result, Tried, breakdown};
 use crate::plan::Cell;
 use file::{
     APPLICATION_ID, BUSY, check_is_record, check_is_sqlite, damaged, journal_of, lock,
-    open_read_only, open_sqlite, shown, sweep_journal, unreadable,
+    open_read_only, open_sqlite, shown, still_written, sweep_journal, unreadable,
 };
 
 pub use file::{SCHEMA_VERSION, is_written};
@@ -97,10 +97,8 @@ impl Store {
     pub fn resume(path: &Path) -> Result<Store> {
         check_is_sqlite(path)?;
         let what = || format!("go on with the record {}", path.display());
-        let lock = lock(path).tried(what)?.ok_or_else(|| {
-            let allowed = "its run is still going on: wait for its end, or stop it first";
-            Mistake::new("record", "", &shown(path), allowed)
-        })?;
+        let lock = lock(path).tried(what)?;
+        let lock = lock.ok_or_else(|| still_written(path))?;
         let connection = open_sqlite(path).map_err(|error| unreadable(path, &error))?;
         check_is_record(path, &connection)?;
         let version =

@@ -182,6 +182,37 @@ fn value(header: &Header, spec: &ModeSpec, name: &str) -> Option<String> {
     lab.and_then(|lab| in_force(lab, name)).or(asked)
 }
 
+/// Who a server is and what it has executed: its own in every run.
+const OF_ONE_SERVER: [&str; 8] = [
+    "server_uuid",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_owned",
+    "gtid_current_pos",
+    "gtid_binlog_pos",
+    "gtid_binlog_state",
+    "gtid_slave_pos",
+];
+
+/// Names of all variables that a server of two runs of one study does not have alike.
+pub fn unlike_variables([a, b]: [&Header; 2]) -> BTreeSet<String> {
+    let of_lab = |one: &LabFacts| {
+        let other = b.labs.iter().find(|other| other.modes == one.modes);
+        let nodes = one.variables.iter().filter_map(|(node, of_a)| {
+            let of_b = other?.variables.get(node)?;
+            let apart = of_a.iter().filter(|(name, value)| {
+                let known = of_b.get(*name);
+                known.is_some_and(|known| known != *value)
+            });
+            Some(apart.map(|(name, _)| name.clone()).collect::<Vec<String>>())
+        });
+        nodes.flatten().collect::<Vec<String>>()
+    };
+    let all = a.labs.iter().flat_map(of_lab);
+    all.filter(|name| !OF_ONE_SERVER.contains(&&name[..]))
+        .collect()
+}
+
 fn in_force(lab: &LabFacts, name: &str) -> Option<String> {
     let of_nodes = lab.variables.values().filter_map(|node| node.get(name));
     let mut values: Vec<String> = of_nodes.cloned().collect();
@@ -290,6 +321,30 @@ mod tests {
             "acklab: 0.1.0 → 0.2.0",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn variables_that_nobody_asked_for_are_held_against_each_other_too() {
+        let a = Example::default().record().header;
+        let mut b = a.clone();
+        assert_eq!(unlike_variables([&a, &b]), BTreeSet::new());
+        let node = b.labs[0].variables.values_mut().next().unwrap();
+        for name in ["server_uuid", "gtid_executed", "innodb_page_cleaners"] {
+            node.insert(name.to_owned(), "b's".to_owned());
+        }
+        assert_eq!(
+            unlike_variables([&a, &b]),
+            BTreeSet::new(),
+            "A does not tell"
+        );
+        let mut a = a;
+        for node in a.labs[0].variables.values_mut() {
+            for name in ["server_uuid", "gtid_executed", "innodb_page_cleaners"] {
+                node.insert(name.to_owned(), "a's".to_owned());
+            }
+        }
+        let told: Vec<String> = unlike_variables([&a, &b]).into_iter().collect();
+        assert_eq!(told, ["innodb_page_cleaners"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 use super::interval::{Risk, holm};
 use crate::record::store::Record;
-pub use differs::{settings, surroundings};
+pub use differs::{settings, surroundings, unlike_variables};
 use found::{Cells, Faults, round_trips};
 use judge::{Held, Terms};
 use limit::Limit;

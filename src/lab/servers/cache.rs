@@ -165,7 +165,7 @@ impl Cache {
                 name: name.to_owned(),
                 flavour: flavour.ok_or_else(not_a_server)?,
                 version: String::new(),
-                origin: file.display().to_string(),
+                origin: called(file),
                 source: Source::Tarball {
                     file: file.to_owned(),
                 },
@@ -248,7 +248,7 @@ fn fetch(entry: &Entry, part: &Path, say: &dyn Fn(&str)) -> Result<Kept> {
             format!("{} ({label})", maven::fetch(artifact, files, &work, &root)?)
         }
         Source::Installed { program } => on_path(program)?.display().to_string(),
-        Source::Tarball { file } => file.display().to_string(),
+        Source::Tarball { file } => called(file),
     };
     let _ = fs::remove_dir_all(&work);
     Ok(Kept {
@@ -258,4 +258,10 @@ fn fetch(entry: &Entry, part: &Path, say: &dyn Fn(&str)) -> Result<Kept> {
         origin,
         source: entry.source.clone(),
     })
+}
+
+/// A tarball by its name alone: the same one may stand in another folder on another machine.
+fn called(tarball: &Path) -> String {
+    let name = tarball.file_name().unwrap_or(tarball.as_os_str());
+    name.to_string_lossy().into_owned()
 }

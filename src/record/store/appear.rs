@@ -66,15 +66,6 @@ fn give_name(file: &File, path: &Path) -> Result<()> {
     }
 }
 
-/// Gives a whole file its name, unless there is something of that name already. Its own it keeps.
-///
-/// # Errors
-/// Whatever the file system says.
-pub fn give(file: &Path, name: &Path) -> Result<()> {
-    std::fs::hard_link(file, name)?;
-    File::open(folder(name))?.sync_all()
-}
-
 /// For file systems that have no nameless files: a hidden file beside, then a link. Only here can
 /// a kill leave something, under a name that no reader takes for a record.
 fn beside(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -86,7 +77,7 @@ fn beside(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// A name beside `path` that no reader takes for a record.
-pub fn hidden(path: &Path) -> PathBuf {
+fn hidden(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.unfinished", std::process::id()))
 }

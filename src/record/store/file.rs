@@ -40,7 +40,17 @@ pub fn lock(path: &Path) -> std::io::Result<Option<Flock<File>>> {
 
 /// Whether somebody writes to it at present. Nothing is changed by the question.
 pub fn is_written(path: &Path) -> bool {
-    matches!(lock_now(path, FlockArg::LockSharedNonblock), Ok(None))
+    matches!(keep_writers_off(path), Ok(None))
+}
+
+/// While it is held nobody goes on with the record; `None` where somebody writes to it.
+pub fn keep_writers_off(path: &Path) -> std::io::Result<Option<Flock<File>>> {
+    lock_now(path, FlockArg::LockSharedNonblock)
+}
+
+pub fn still_written(path: &Path) -> Error {
+    let allowed = "its run is still going on: wait for its end, or stop it first";
+    Mistake::new(&shown(path), "", "", allowed).into()
 }
 
 fn lock_now(path: &Path, kind: FlockArg) -> std::io::Result<Option<Flock<File>>> {

@@ -1,14 +1,16 @@
 //! One record of several that have parts of one study, and what each of them holds.
 
 use std::collections::BTreeMap;
-use std::fs::{File, remove_file};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use nix::fcntl::Flock;
+use rusqlite::{Connection, MAIN_DB, params};
 
 use super::file::{
-    SCHEMA_VERSION, check_is_record, check_is_sqlite, damaged, is_written, journal_of, open_sqlite,
-    shown, sweep_journal, unreadable,
+    SCHEMA_VERSION, check_is_record, check_is_sqlite, damaged, journal_of, keep_writers_off,
+    open_sqlite, shown, still_written, sweep_journal, unreadable,
 };
 use super::{SCHEMA, appear, check_place, mark, read, unix_ms};
 use crate::error::{Mistake, Result, Tried};
@@ -16,7 +18,7 @@ use crate::record::Header;
 
 /// A record as far as it must be known to merge it: its measurements and trials are counted, and
 /// not read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Holdings {
     pub header: Header,
     /// Whether the run went through to its end.
@@ -25,6 +27,8 @@ pub struct Holdings {
     pub cells: BTreeMap<u32, Vec<usize>>,
     /// Of each mode, by its index, and each fault the numbers of its trials.
     pub trials: BTreeMap<(usize, String), Vec<u32>>,
+    /// What was counted is what is merged: nobody adds to it meanwhile.
+    _kept: Flock<File>,
 }
 
 impl Holdings {
@@ -34,14 +38,8 @@ impl Holdings {
     /// A mistake if it is no sound record of this version of the schema, or is written to.
     pub fn at(path: &Path) -> Result<Holdings> {
         check_is_sqlite(path)?;
-        let mistake =
-            |given: &str, allowed: &str| Err(Mistake::new(&shown(path), "", given, allowed).into());
-        if is_written(path) {
-            return mistake(
-                "",
-                "its run is still going on: wait for its end, or stop it first",
-            );
-        }
+        let kept = keep_writers_off(path).tried(|| format!("read {}", shown(path)))?;
+        let kept = kept.ok_or_else(|| still_written(path))?;
         let failed = |error: rusqlite::Error| unreadable(path, &error);
         let connection = open_sqlite(path).map_err(failed)?;
         check_is_record(path, &connection)?;
@@ -53,7 +51,7 @@ impl Holdings {
         if version != SCHEMA_VERSION {
             let given = format!("a record of schema version {version}");
             let allowed = format!("this acklab merges those of version {SCHEMA_VERSION}");
-            return mistake(&given, &allowed);
+            return Err(Mistake::new(&shown(path), "", &given, &allowed).into());
         }
         let unsound = read::unsoundness(&connection).map_err(failed)?;
         unsound.map_or(Ok(()), |why| Err(damaged(path, &why)))?;
@@ -64,6 +62,7 @@ impl Holdings {
             finished,
             cells: cells(&connection).map_err(failed)?,
             trials: trials(&connection).map_err(failed)?,
+            _kept: kept,
         })
     }
 }
@@ -91,8 +90,9 @@ fn trials(connection: &Connection) -> rusqlite::Result<BTreeMap<(usize, String),
     Ok(all)
 }
 
-/// Makes a record at `to` under this head, with all that those at `parts` hold. It is made beside,
-/// piece by piece, and then appears whole. `finished`: nothing is missing.
+/// Makes a record at `to` under this head, with all that those at `parts` hold. It is made in
+/// memory, and then appears whole: a merge that is killed leaves nothing. `finished`: nothing is
+/// missing.
 ///
 /// # Errors
 /// A mistake if `to` exists or cannot be written; a breakdown if the disk refuses, or if two parts
@@ -100,27 +100,13 @@ fn trials(connection: &Connection) -> rusqlite::Result<BTreeMap<(usize, String),
 pub fn merge(parts: &[&Path], header: &Header, finished: bool, to: &Path) -> Result<()> {
     check_place(to)?;
     let what = || format!("merge records into {}", to.display());
-    let temporary = appear::hidden(to);
-    let made = fill(&temporary, parts, header, finished);
-    let synced = made.tried(what).and_then(|()| {
-        let file = File::open(&temporary).tried(what)?;
-        file.sync_all().tried(what)
-    });
-    let named = synced.and_then(|()| appear::give(&temporary, to).tried(what));
-    // It has its name by now, or is of no use.
-    let _ = remove_file(&temporary);
-    named
+    let mut whole = filled(parts, header, finished).tried(what)?;
+    let bytes = whole.serialize(MAIN_DB).tried(what)?;
+    appear::whole(to, &bytes).tried(what)
 }
 
-fn fill(
-    temporary: &Path,
-    parts: &[&Path],
-    header: &Header,
-    finished: bool,
-) -> rusqlite::Result<()> {
-    let connection = Connection::open(temporary)?;
-    // Nobody reads it before it is whole, and a half one is thrown away.
-    connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
+fn filled(parts: &[&Path], header: &Header, finished: bool) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
     connection.execute_batch(SCHEMA)?;
     mark(&connection)?;
     let text = serde_json::to_string(header);
@@ -133,12 +119,16 @@ fn fill(
          (mode INTEGER, fault TEXT, number INTEGER, body TEXT, packed BLOB)",
     )?;
     for part in parts {
-        connection.execute("ATTACH ?1 AS part", [part.to_string_lossy()])?;
+        // As bytes: a name that is no text would be another file's.
+        connection.execute(
+            "ATTACH CAST(?1 AS TEXT) AS part",
+            [part.as_os_str().as_bytes()],
+        )?;
         add(&connection)?;
         connection.execute("DETACH part", [])?;
     }
     connection.execute(IN_ORDER, [])?;
-    connection.close().map_err(|(_, error)| error)
+    Ok(connection)
 }
 
 /// Trials stand as one run would have made them: mode by mode, in each fault by fault, in each by
