@@ -17,7 +17,7 @@ pub struct Resumed {
     /// Measurements of a round that another machine had begun and not ended: they were left out,
     /// and that round is measured anew here.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub left_out: usize,
+    pub measurements_left_out: usize,
     /// Of a merged record: the part that it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartOf>,

@@ -82,7 +82,7 @@ fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usiz
         None => Some((earlier.measurements.len(), trials(earlier))),
     };
     let mut store = Store::resume(&order.record)?;
-    let left_out = order.left_out.map(|round| store.leave_out(round));
+    let left_out = order.round_left_out.map(|round| store.leave_out(round));
     let left_out = left_out.transpose()?.unwrap_or(0);
     let mut told = earlier.header.clone();
     told.resumed
@@ -90,7 +90,7 @@ fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usiz
             started_unix_ms: header.started_unix_ms,
             measurements,
             trials,
-            left_out,
+            measurements_left_out: left_out,
             part: None,
             host: header.host.clone(),
         }));

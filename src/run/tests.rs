@@ -61,7 +61,7 @@ fn order(study: &Study) -> (TempDir, Order) {
         whole: None,
         self_test: vec![],
         machine: None,
-        left_out: None,
+        round_left_out: None,
     };
     (folder, order)
 }

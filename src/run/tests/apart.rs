@@ -39,7 +39,7 @@ fn go_on(order: &mut (TempDir, Order), record: Record, machine: &str) -> Ran {
     let schedule = &mut order.1.plan.schedule();
     let (earlier, left_out) = whole_rounds(record, schedule, Some(machine));
     order.1.earlier = Some(earlier);
-    order.1.left_out = left_out;
+    order.1.round_left_out = left_out;
     order.1.machine = Some(machine.to_owned());
     run_order(order, None)
 }
@@ -97,7 +97,7 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
         assert_eq!(measured(kept), measured(whole.record()), "stopped at {at}");
         assert_eq!(trials_kept(&second), trials_kept(&whole), "stopped at {at}");
         let resumed = &kept.header.resumed[0];
-        assert_eq!((resumed.measurements, resumed.left_out), (there, 0));
+        assert_eq!((resumed.measurements, resumed.measurements_left_out), (there, 0));
         let segments = kept.measurements.iter().map(|one| one.segment);
         assert_eq!(segments.filter(|segment| *segment == 0).count(), there);
     }
@@ -125,9 +125,9 @@ fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
             assert_eq!(machines.len(), 1, "round {round}, stopped at {at}");
         }
         let resumed = &kept.header.resumed[0];
-        assert_eq!(resumed.measurements + resumed.left_out, there);
+        assert_eq!(resumed.measurements + resumed.measurements_left_out, there);
         assert_eq!(resumed.measurements % 4, 0, "whole rounds of four");
-        left_out += resumed.left_out;
+        left_out += resumed.measurements_left_out;
     }
     assert!(left_out > 10, "{left_out}");
 }

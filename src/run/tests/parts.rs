@@ -32,7 +32,7 @@ fn order_of(part: &StudyPart, (whole, is_last): (&Study, bool), record: &std::pa
         whole: Some(whole),
         self_test: vec![],
         machine: None,
-        left_out: None,
+        round_left_out: None,
     }
 }
 
