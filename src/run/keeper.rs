@@ -77,28 +77,55 @@ impl<'o> Keeper<'o> {
 /// The record, and how often its run was gone on with.
 fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usize)> {
     check_servers(order, &earlier.header, &header)?;
+    let mut store = Store::resume(&order.record)?;
+    let left_out = measurements_left_out(order, earlier, &store)?;
     let before = match &order.whole {
         Some(whole) => whole.resumed,
         None => Some((earlier.measurements.len(), trials(earlier))),
     };
-    let mut store = Store::resume(&order.record)?;
-    let left_out = order.round_left_out.map(|round| store.leave_out(round));
-    let left_out = left_out.transpose()?.unwrap_or(0);
     let mut told = earlier.header.clone();
-    told.resumed
-        .extend(before.map(|(measurements, trials)| Resumed {
-            started_unix_ms: header.started_unix_ms,
-            measurements,
-            trials,
-            measurements_left_out: left_out,
-            part: None,
-            host: header.host.clone(),
-        }));
+    let resumed = before.map(|before| resumed(&header, before, left_out));
+    told.resumed.extend(resumed);
     if order.whole.is_some() {
         add(&mut told, header);
     }
-    store.update_header(&told)?;
+    store.go_on(&told, order.round_left_out)?;
     Ok((store, told.resumed.len()))
+}
+
+/// How many measurements go out with their round. Between the reading of a record and the lock on
+/// it labs are formed: nobody may have gone on with it meanwhile.
+fn measurements_left_out(order: &Order, earlier: &Record, store: &Store) -> Result<usize> {
+    let mut now = store.read()?;
+    if let Some(whole) = &order.whole {
+        now = whole.own(&now);
+    }
+    let there = now.measurements.len();
+    let is_kept = |round: u32| Some(round) != order.round_left_out;
+    now.measurements.retain(|one| is_kept(one.round));
+    match now == *earlier {
+        true => Ok(there - now.measurements.len()),
+        false => {
+            let given = order.record.display().to_string();
+            let allowed = "was gone on with meanwhile: begin again";
+            Err(Mistake::new("command line", "--resume", &given, allowed).into())
+        }
+    }
+}
+
+fn resumed(
+    own: &Header,
+    (measurements, trials): (usize, usize),
+    measurements_left_out: usize,
+) -> Resumed {
+    Resumed {
+        started_unix_ms: own.started_unix_ms,
+        measurements,
+        trials,
+        measurements_left_out,
+        part: None,
+        host: own.host.clone(),
+    }
 }
 
 /// Servers of one name are one program.

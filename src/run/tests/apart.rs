@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::PartOf;
+use crate::record::store::Store;
 use crate::run::whole_rounds;
 
 /// Two modes at two distances in five rounds.
@@ -132,15 +133,20 @@ fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
     assert!(left_out > 10, "{left_out}");
 }
 
+/// An order that was stopped on a machine after so many measurements, and its record.
+fn stopped_after(measurements: usize, machine: &str) -> ((TempDir, Order), Record) {
+    let stopped = (0..).step_by(5).find_map(|at| {
+        let order = order_of(&five(), None, machine);
+        let record = run_order(&order, Some(Trouble::CtrlC(at))).record;
+        let record = record.filter(|record| record.measurements.len() == measurements);
+        record.map(|record| (order, record))
+    });
+    stopped.expect("it is stopped somewhere")
+}
+
 #[test]
 fn of_a_machine_that_nobody_knows_nothing_is_left_out() {
-    let study = five();
-    let order = order_of(&study, None, "a");
-    let stopped = (0..).step_by(5).find_map(|at| {
-        let ran = run_order(&order_of(&study, None, "a"), Some(Trouble::CtrlC(at)));
-        ran.record.filter(|record| record.measurements.len() == 2)
-    });
-    let record = stopped.expect("half a round");
+    let (order, record) = stopped_after(2, "a");
     let left_out = |machine| {
         let schedule = &mut order.1.plan.schedule();
         let (kept, round) = whole_rounds(record.clone(), schedule, machine);
@@ -149,4 +155,33 @@ fn of_a_machine_that_nobody_knows_nothing_is_left_out() {
     assert_eq!(left_out(None), (2, None));
     assert_eq!(left_out(Some("a")), (2, None));
     assert_eq!(left_out(Some("b")), (0, Some(1)));
+}
+
+/// Labs are formed between the reading of a record and the lock on it.
+#[test]
+fn what_was_gone_on_with_meanwhile_is_not_gone_on_with() {
+    let refused = |machine: &str, meanwhile: &dyn Fn(&mut (TempDir, Order), Record)| {
+        let (mut order, record) = stopped_after(6, "a");
+        meanwhile(&mut order, record.clone());
+        let before = Record::open(&order.1.record).unwrap();
+        let second = go_on(&mut order, record, machine);
+        let said = second.outcome.as_ref().unwrap_err().to_string();
+        assert!(said.contains("was gone on with meanwhile: begin again"));
+        assert!(said.contains("r.acklab"), "{said}");
+        assert_eq!(second.record(), &before, "nothing is changed");
+    };
+    for machine in ["a", "b"] {
+        refused(machine, &|order, record| {
+            go_on(order, record, "a").outcome.unwrap();
+        });
+        // By the very run that was thought to be at its end.
+        refused(machine, &|order, _| {
+            let mut store = Store::resume(&order.1.record).unwrap();
+            let one = Measurement {
+                round: 5,
+                ..Measurement::default()
+            };
+            store.append(&one).unwrap();
+        });
+    }
 }
