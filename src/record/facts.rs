@@ -22,6 +22,12 @@ pub struct Resumed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartOf>,
     pub host: Host,
+    /// Of another machine than the one before: its labs, with the effective variables of their
+    /// servers, and what the lab's test of itself came to there. None where it is the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labs: Vec<LabFacts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<Vec<Part>>,
 }
 
 pub fn is_zero(count: &usize) -> bool {

@@ -84,7 +84,7 @@ fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usiz
         None => Some((earlier.measurements.len(), trials(earlier))),
     };
     let mut told = earlier.header.clone();
-    let resumed = before.map(|before| resumed(&header, before, left_out));
+    let resumed = before.map(|before| resumed(&told, &header, before, left_out));
     told.resumed.extend(resumed);
     if order.whole.is_some() {
         add(&mut told, header);
@@ -113,11 +113,15 @@ fn measurements_left_out(order: &Order, earlier: &Record, store: &Store) -> Resu
     }
 }
 
+/// What is told of going on: of another machine than the one before all that is its own.
 fn resumed(
+    was: &Header,
     own: &Header,
     (measurements, trials): (usize, usize),
     measurements_left_out: usize,
 ) -> Resumed {
+    let is_other = !was.last_host().is_same_machine(&own.host);
+    let elsewhere = is_other.then_some(own);
     Resumed {
         started_unix_ms: own.started_unix_ms,
         measurements,
@@ -125,6 +129,8 @@ fn resumed(
         measurements_left_out,
         part: None,
         host: own.host.clone(),
+        labs: elsewhere.map_or_else(Vec::new, |own| own.labs.clone()),
+        self_test: elsewhere.and_then(|own| own.self_test.clone()),
     }
 }
 
@@ -186,6 +192,8 @@ fn family(labs: &[LabFacts], name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Host;
+    use crate::record::self_test::Part;
 
     fn lab(family: &str, modes: &[&str]) -> LabFacts {
         LabFacts {
@@ -195,6 +203,40 @@ mod tests {
             overridden: vec![],
             variables: [].into(),
         }
+    }
+
+    fn of_machine(name: &str) -> Header {
+        let of_its_own = Part {
+            name: name.to_owned(),
+            ..Part::default()
+        };
+        Header {
+            host: Host {
+                machine: Some(name.to_owned()),
+                ..Host::default()
+            },
+            labs: vec![lab(name, &["a"])],
+            self_test: Some(vec![of_its_own]),
+            ..Header::default()
+        }
+    }
+
+    #[test]
+    fn another_machine_has_its_labs_and_its_self_test_beside_the_firsts() {
+        let mut told = of_machine("a");
+        let on = |told: &Header, name| resumed(told, &of_machine(name), (5, 2), 3);
+        let same = on(&told, "a");
+        assert_eq!((same.labs.len(), &same.self_test), (0, &None));
+        let counts = (same.measurements, same.trials, same.measurements_left_out);
+        assert_eq!(counts, (5, 2, 3));
+        let other = on(&told, "b");
+        assert_eq!(other.labs, of_machine("b").labs);
+        assert_eq!(other.self_test, of_machine("b").self_test);
+        told.resumed.push(other);
+        assert!(on(&told, "b").labs.is_empty(), "the same as the last");
+        assert_eq!(on(&told, "a").labs, of_machine("a").labs);
+        let text = serde_json::to_string(&same).unwrap();
+        assert!(!text.contains("labs") && !text.contains("self_test"));
     }
 
     fn server(name: &str) -> ServerFacts {
