@@ -79,16 +79,17 @@ fn go_on(order: &Order, earlier: &Record, header: Header) -> Result<(Store, usiz
     check_servers(order, &earlier.header, &header)?;
     let mut store = Store::resume(&order.record)?;
     let left_out = measurements_left_out(order, earlier, &store)?;
-    let before = match &order.whole {
-        Some(whole) => whole.resumed,
-        None => Some((earlier.measurements.len(), trials(earlier))),
+    let before = (earlier.measurements.len(), trials(earlier));
+    let was = earlier.header.clone();
+    let told = match &order.whole {
+        Some(whole) => {
+            let mut told = gone_on(was, &header, (whole.resumed, left_out));
+            add(&mut told, header);
+            told
+        }
+        None if before == (0, 0) => begun_anew(was, header, left_out),
+        None => gone_on(was, &header, (Some(before), left_out)),
     };
-    let mut told = earlier.header.clone();
-    let resumed = before.map(|before| resumed(&told, &header, before, left_out));
-    told.resumed.extend(resumed);
-    if order.whole.is_some() {
-        add(&mut told, header);
-    }
     store.go_on(&told, order.round_left_out)?;
     Ok((store, told.resumed.len()))
 }
@@ -111,6 +112,31 @@ fn measurements_left_out(order: &Order, earlier: &Record, store: &Store) -> Resu
             Err(Mistake::new("command line", "--resume", &given, allowed).into())
         }
     }
+}
+
+/// With what there was before, if that is to be told.
+fn gone_on(
+    mut told: Header,
+    own: &Header,
+    (before, left_out): (Option<(usize, usize)>, usize),
+) -> Header {
+    let resumed = before.map(|before| resumed(&told, own, before, left_out));
+    told.resumed.extend(resumed);
+    told
+}
+
+/// Where nothing is left of what was there before, no machine before has a part in it: all is told
+/// as of a run that was begun here, but for the words that began it.
+fn begun_anew(was: Header, own: Header, left_out: usize) -> Header {
+    let mut told = Header {
+        command_line: was.command_line,
+        ..own
+    };
+    told.remarks.push(format!(
+        "Measurements of a half round that another machine had made before, and of which nothing \
+         is here: {left_out}."
+    ));
+    told
 }
 
 /// What is told of going on: of another machine than the one before all that is its own.
@@ -219,6 +245,28 @@ mod tests {
             self_test: Some(vec![of_its_own]),
             ..Header::default()
         }
+    }
+
+    #[test]
+    fn what_nothing_is_left_of_is_told_as_begun_here() {
+        let was = Header {
+            command_line: ["acklab", "run", "x.toml", "--part", "1/3"].map(str::to_owned).into(),
+            started_unix_ms: 1,
+            resumed: vec![Resumed::default()],
+            ..of_machine("a")
+        };
+        let own = Header {
+            started_unix_ms: 2,
+            ..of_machine("b")
+        };
+        let mut told = begun_anew(was.clone(), own.clone(), 3);
+        let remark = told.remarks.pop().expect("a remark");
+        assert!(remark.ends_with("nothing is here: 3."), "{remark}");
+        let expected = Header {
+            command_line: was.command_line,
+            ..own
+        };
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::plan::PartOf;
+use crate::record::Header;
+use crate::record::self_test::Part;
 use crate::record::store::Store;
 use crate::run::whole_rounds;
 
@@ -20,8 +22,20 @@ fn five() -> Study {
 fn order_of(study: &Study, part: Option<PartOf>, machine: &str) -> (TempDir, Order) {
     let mut order = order(study);
     order.1.plan = order.1.plan.of_part(part);
-    order.1.machine = Some(machine.to_owned());
+    on_machine(&mut order.1, machine);
     order
+}
+
+fn on_machine(order: &mut Order, machine: &str) {
+    order.machine = Some(machine.to_owned());
+    order.self_test = vec![self_test_of(machine)];
+}
+
+fn self_test_of(machine: &str) -> Part {
+    Part {
+        name: machine.to_owned(),
+        ..Part::default()
+    }
 }
 
 fn script(trouble: Option<Trouble>) -> Script {
@@ -41,7 +55,7 @@ fn go_on(order: &mut (TempDir, Order), record: Record, machine: &str) -> Ran {
     let (earlier, left_out) = whole_rounds(record, schedule, Some(machine));
     order.1.earlier = Some(earlier);
     order.1.round_left_out = left_out;
-    order.1.machine = Some(machine.to_owned());
+    on_machine(&mut order.1, machine);
     run_order(order, None)
 }
 
@@ -109,7 +123,7 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
 fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
     let study = five();
     let whole = run(&study, Script::default());
-    let mut left_out = 0;
+    let (mut left_out, mut begun_anew) = (0, 0);
     for at in (0..whole.target.steps().len()).step_by(7) {
         let mut order = order_of(&study, None, "a");
         let first = run_order(&order, Some(Trouble::CtrlC(at)));
@@ -125,12 +139,36 @@ fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
             let machines: BTreeSet<_> = own.map(machine).collect();
             assert_eq!(machines.len(), 1, "round {round}, stopped at {at}");
         }
-        let resumed = &kept.header.resumed[0];
+        let Some(resumed) = kept.header.resumed.first() else {
+            check_is_of_b_alone(kept, there);
+            begun_anew += 1;
+            continue;
+        };
         assert_eq!(resumed.measurements + resumed.measurements_left_out, there);
-        assert_eq!(resumed.measurements % 4, 0, "whole rounds of four");
+        let whole_rounds = there / 4 * 4;
+        assert_eq!((resumed.measurements, whole_rounds > 0), (whole_rounds, true));
         left_out += resumed.measurements_left_out;
     }
-    assert!(left_out > 10, "{left_out}");
+    assert!(left_out > 10 && begun_anew > 3, "{left_out}, {begun_anew}");
+}
+
+/// Its first round was half done by another machine.
+fn check_is_of_b_alone(kept: &Record, left_out: usize) {
+    assert!((1..4).contains(&left_out), "{left_out}");
+    let Header {
+        host,
+        self_test,
+        remarks,
+        ..
+    } = &kept.header;
+    assert_eq!(host.machine.as_deref(), Some("b"));
+    assert_eq!(self_test.as_deref(), Some(&[self_test_of("b")][..]));
+    let [remark] = &remarks[..] else {
+        panic!("{remarks:?}");
+    };
+    assert!(remark.ends_with(&format!("is here: {left_out}.")), "{remark}");
+    assert!(kept.measurements.iter().all(|one| one.segment == 0));
+    assert_eq!(kept.header.hosts().len(), 1);
 }
 
 /// An order that was stopped on a machine after so many measurements, and its record.
