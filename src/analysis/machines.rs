@@ -24,6 +24,8 @@ pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
         return None;
     }
     let rounds = || machines.iter().flat_map(|machine| &machine.rounds);
+    // Where all but one ran trials alone, its figures are the record's.
+    let are_several = machines.iter().filter(|one| !one.rounds.is_empty()).count() > 1;
     let mut seen = BTreeSet::new();
     let split: BTreeSet<u32> = rounds()
         .filter(|round| !seen.insert(**round))
@@ -33,7 +35,7 @@ pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
     by_round.extend(of_lines(record, &seen));
     let mut figures: Vec<MachineFigure> = by_round
         .into_iter()
-        .filter(|(_, _, by_round)| !by_round.is_empty())
+        .filter(|(_, _, by_round)| are_several && !by_round.is_empty())
         .map(|figure| held(figure, &machines, &split, Risk::of(&record.header.study)))
         .collect();
     judge(&mut figures, Risk::of(&record.header.study));
@@ -44,28 +46,43 @@ pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
     })
 }
 
-/// Those that measured anything, each once.
+/// What one machine did.
+#[derive(Default)]
+struct Done {
+    rounds: BTreeSet<u32>,
+    trials: usize,
+}
+
+/// Those that measured anything, or ran a trial, each once.
 fn machines(record: &Record) -> Vec<Machine> {
     let header = &record.header;
-    let mut rounds: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+    let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     let hosts = header.hosts();
     let place = |host: &Host| hosts.iter().position(|known| known.is_same_machine(host));
     for measurement in &record.measurements {
         if let Some(place) = place(header.host_of(measurement)) {
-            rounds.entry(place).or_default().insert(measurement.round);
+            let rounds = &mut done.entry(place).or_default().rounds;
+            rounds.insert(measurement.round);
         }
     }
-    let machine = |(number, (place, rounds)): (u32, (usize, BTreeSet<u32>))| {
+    let campaigns = record.campaigns.values().flatten();
+    for trial in campaigns.flat_map(|campaign| &campaign.light.trials) {
+        if let Some(place) = header.host_of_trial(trial).and_then(place) {
+            done.entry(place).or_default().trials += 1;
+        }
+    }
+    let machine = |(number, (place, done)): (u32, (usize, Done))| {
         let begun = header.parts.iter();
         let begun = begun.filter(|one| one.host.is_same_machine(hosts[place]));
         Machine {
             number,
             host: hosts[place].clone(),
             parts: begun.map(|one| one.part).collect(),
-            rounds: rounds.into_iter().collect(),
+            rounds: done.rounds.into_iter().collect(),
+            trials: done.trials,
         }
     };
-    (1..).zip(rounds).map(machine).collect()
+    (1..).zip(done).map(machine).collect()
 }
 
 type Figure = (Of, What, ByRound);
@@ -193,9 +210,12 @@ fn held(
             .collect()
     };
     let groups: Vec<Vec<f64>> = machines.iter().map(own).collect();
+    // One that ran trials alone has no figure, and takes none from the others.
+    let measured = machines.iter().filter(|one| !one.rounds.is_empty());
+    let measured: Vec<Vec<f64>> = measured.map(own).collect();
     MachineFigure {
         by_machine: groups.iter().map(|rounds| of_one(rounds, noise)).collect(),
-        over_machines: over_machines(&groups, noise, risk),
+        over_machines: over_machines(&measured, noise, risk),
         chance_if_alike: chance_if_alike(&groups, noise),
         differ: None,
         of,

@@ -30,8 +30,8 @@ pub struct Resumed {
     pub self_test: Option<Vec<Part>>,
 }
 
-pub fn is_zero(count: &usize) -> bool {
-    *count == 0
+pub fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 /// The machine.

@@ -201,8 +201,10 @@ fn hosts(summary: &Summary) -> Vec<(String, String)> {
         return vec![fact("host", host(summary, &summary.host))];
     };
     let machine = |one: &Machine| {
-        let rounds = numbered("round", &one.rounds);
-        let said = format!("{}; {rounds}", host(summary, &one.host));
+        let rounds = (!one.rounds.is_empty()).then(|| numbered("round", &one.rounds));
+        let trials = (one.trials > 0).then(|| count(one.trials as u64, "trial"));
+        let done: Vec<String> = rounds.into_iter().chain(trials).collect();
+        let said = format!("{}; {}", host(summary, &one.host), done.join(", "));
         fact(&format!("machine {}", one.number), said)
     };
     machines.machines.iter().map(machine).collect()

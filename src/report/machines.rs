@@ -13,6 +13,10 @@ pub fn blocks(summary: &Summary) -> Vec<Block> {
     let Some(machines) = &summary.machines else {
         return vec![];
     };
+    // All but one ran trials alone.
+    if machines.figures.is_empty() {
+        return vec![];
+    }
     let of = count(machines.machines.len() as u64, "machine");
     vec![
         Block::Heading(format!("{of}: what each came to, its ratios paired on it")),

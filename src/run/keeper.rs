@@ -54,7 +54,11 @@ impl<'o> Keeper<'o> {
     }
 
     pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {
-        self.store.append_campaign(self.place(mode), number, one)
+        let mut kept = one.clone();
+        for trial in &mut kept.trials {
+            (trial.number, trial.segment) = (number, self.segment);
+        }
+        self.store.append_campaign(self.place(mode), number, &kept)
     }
 
     pub fn keep_logs(&mut self, logs: &[ServerLog]) -> Result<()> {

@@ -2,7 +2,11 @@ use super::*;
 use crate::analysis::cells;
 use crate::analysis::example::Example;
 use crate::plan::PartOf;
+use crate::record::packed::PackedCampaign;
+use crate::record::trials::{Campaign, Trial};
 use crate::record::{PartFacts, Resumed};
+use crate::study::fault::Durability;
+use crate::study::faults::Fault;
 
 fn host(name: &str) -> Host {
     Host {
@@ -160,4 +164,59 @@ fn single_rounds_tell_nothing_of_whether_machines_differ() {
     let machines = told(&merged(2, &["a", "b"])).unwrap();
     let is_open = |one: &MachineFigure| (one.differ, one.chance_if_alike) == (None, None);
     assert!(machines.figures.iter().all(is_open));
+}
+
+/// Trials of the first mode, each with its number and how often the run had been gone on with.
+fn with_trials(record: &mut Record, trials: &[(u32, usize)]) {
+    let trial = |&(number, segment)| Trial {
+        number,
+        segment,
+        ..Trial::default()
+    };
+    let campaign = Campaign {
+        durability: Durability::STRICT,
+        fault: Fault::default(),
+        trials: trials.iter().map(trial).collect(),
+    };
+    record.campaigns = [(0, vec![PackedCampaign::of(&campaign)])].into();
+}
+
+#[test]
+fn a_machine_that_ran_trials_alone_is_told_and_is_in_no_figure() {
+    let went_on = |machine| Resumed {
+        host: host(machine),
+        ..Resumed::default()
+    };
+    let mut record = Example::default().record();
+    record.header.host = host("a");
+    record.header.resumed = vec![went_on("b")];
+    with_trials(&mut record, &[(0, 0), (0, 0)]);
+    assert_eq!(told(&record), None, "older trials say nothing");
+    with_trials(&mut record, &[(1, 0), (2, 1), (3, 1)]);
+    let machines = told(&record).unwrap();
+    let done = machines.machines.iter();
+    let done: Vec<(bool, usize)> = done
+        .map(|one| (one.rounds.is_empty(), one.trials))
+        .collect();
+    assert_eq!(done, [(false, 1), (true, 2)]);
+    assert!(machines.figures.is_empty(), "they are the record's own");
+    // Beside five that measured.
+    let mut record = merged(10, &["a", "b", "c", "d", "e"]);
+    record.header.resumed = vec![Resumed {
+        part: Some(PartOf { number: 1, of: 5 }),
+        ..went_on("f")
+    }];
+    let without = told(&record).unwrap();
+    with_trials(&mut record, &[(1, 1), (2, 0)]);
+    let with = told(&record).unwrap();
+    let trials: Vec<usize> = with.machines.iter().map(|one| one.trials).collect();
+    assert_eq!(trials, [0, 1, 0, 0, 0, 1]);
+    for (with, without) in with.figures.iter().zip(&without.figures) {
+        assert_eq!(with.by_machine[..5], without.by_machine[..]);
+        assert_eq!(
+            (with.by_machine[5], with.over_machines),
+            (None, without.over_machines)
+        );
+        assert_eq!(with.differ, without.differ);
+    }
 }

@@ -25,6 +25,13 @@ pub struct Machine {
     pub parts: Vec<PartOf>,
     /// Rounds that it measured, whole or not.
     pub rounds: Vec<u32>,
+    /// How many trials of faults it ran.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trials: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A figure, machine by machine.

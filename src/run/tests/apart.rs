@@ -5,6 +5,7 @@ use crate::plan::PartOf;
 use crate::record::Header;
 use crate::record::self_test::Part;
 use crate::record::store::Store;
+use crate::record::trials::Trial;
 use crate::run::whole_rounds;
 
 /// Two modes at two distances in five rounds.
@@ -222,4 +223,22 @@ fn what_was_gone_on_with_meanwhile_is_not_gone_on_with() {
             store.append(&one).unwrap();
         });
     }
+}
+
+#[test]
+fn each_trial_has_its_number_and_its_machine() {
+    let (mut order, record) = stopped_after(20, "a");
+    let before = trials(&record);
+    assert!(before < TRIALS as usize, "{before}");
+    let second = go_on(&mut order, record, "b");
+    let kept = second.record();
+    let told = |trial: &Trial| {
+        let host = kept.header.host_of_trial(trial)?;
+        Some((trial.number, host.machine.clone()?))
+    };
+    let all = kept.campaigns[&0][0].light.trials.iter();
+    let all: Vec<_> = all.filter_map(told).collect();
+    let machine = |number| if number <= before as u32 { "a" } else { "b" };
+    let expected = (1..=TRIALS).map(|number| (number, machine(number).to_owned()));
+    assert_eq!(all, expected.collect::<Vec<_>>());
 }
