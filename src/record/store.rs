@@ -138,7 +138,19 @@ impl Store {
     pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
         let body = body_of(measurement)?;
         self.write("keep a measurement", |transaction| {
-            insert(transaction, measurement, &body)
+            insert(transaction, "INSERT", measurement, &body)
+        })?;
+        self.appear()
+    }
+
+    /// Keeps one in the place of what was kept there before: it comes last, as what is new.
+    ///
+    /// # Errors
+    /// Those of [`Store::append`], but that it may have been kept before.
+    pub fn replace(&mut self, measurement: &Measurement) -> Result<()> {
+        let body = body_of(measurement)?;
+        self.write("keep a measurement that was made again", |transaction| {
+            insert(transaction, "INSERT OR REPLACE", measurement, &body)
         })?;
         self.appear()
     }
@@ -389,15 +401,19 @@ fn packed_body(one: &Campaign) -> Result<(String, Vec<u8>)> {
 
 fn insert(
     transaction: &Transaction,
+    how: &str,
     measurement: &Measurement,
     body: &str,
 ) -> rusqlite::Result<usize> {
     let latency = histogram::at_least(measurement).ok();
     let latency = latency.filter(|histogram| !histogram.is_empty());
     let quantile = |q: f64| latency.as_ref().map(|h| h.value_at_quantile(q) as i64);
+    let sql = format!(
+        "{how} INTO measurement (round, cell, turn, latency_us_p50, latency_us_p95,
+           latency_us_p99, latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    );
     transaction.execute(
-        "INSERT INTO measurement (round, cell, turn, latency_us_p50, latency_us_p95,
-           latency_us_p99, latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &sql,
         params![
             measurement.round,
             measurement.cell as i64,

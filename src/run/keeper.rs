@@ -1,5 +1,6 @@
 //! The record of a run, and where in it belongs what is found.
 
+use super::again::{place, unmade_of};
 use super::order::Order;
 use super::whole::{Whole, trials};
 use crate::error::{Mistake, Result};
@@ -14,6 +15,8 @@ pub struct Keeper<'o> {
     whole: Option<&'o Whole>,
     /// How often the run was gone on with.
     segment: usize,
+    /// The place of what the run before ended with, and is made again.
+    unmade: Option<(u32, usize, u32)>,
 }
 
 impl<'o> Keeper<'o> {
@@ -35,6 +38,7 @@ impl<'o> Keeper<'o> {
             store,
             whole,
             segment,
+            unmade: unmade_of(order).map(place),
         })
     }
 
@@ -46,11 +50,15 @@ impl<'o> Keeper<'o> {
 
     pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
         let cell = measurement.cell;
-        self.store.append(&Measurement {
+        let kept = Measurement {
             cell: self.whole.map_or(cell, |whole| whole.places[cell]),
             segment: self.segment,
             ..measurement.clone()
-        })
+        };
+        match self.unmade == Some(place(measurement)) {
+            true => self.store.replace(&kept),
+            false => self.store.append(&kept),
+        }
     }
 
     pub fn append_campaign(&mut self, mode: usize, number: u32, one: &Campaign) -> Result<()> {
@@ -254,7 +262,9 @@ mod tests {
     #[test]
     fn what_nothing_is_left_of_is_told_as_begun_here() {
         let was = Header {
-            command_line: ["acklab", "run", "x.toml", "--part", "1/3"].map(str::to_owned).into(),
+            command_line: ["acklab", "run", "x.toml", "--part", "1/3"]
+                .map(str::to_owned)
+                .into(),
             started_unix_ms: 1,
             resumed: vec![Resumed::default()],
             ..of_machine("a")

@@ -113,7 +113,10 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
         assert_eq!(measured(kept), measured(whole.record()), "stopped at {at}");
         assert_eq!(trials_kept(&second), trials_kept(&whole), "stopped at {at}");
         let resumed = &kept.header.resumed[0];
-        assert_eq!((resumed.measurements, resumed.measurements_left_out), (there, 0));
+        assert_eq!(
+            (resumed.measurements, resumed.measurements_left_out),
+            (there, 0)
+        );
         let segments = kept.measurements.iter().map(|one| one.segment);
         assert_eq!(segments.filter(|segment| *segment == 0).count(), there);
     }
@@ -147,7 +150,10 @@ fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
         };
         assert_eq!(resumed.measurements + resumed.measurements_left_out, there);
         let whole_rounds = there / 4 * 4;
-        assert_eq!((resumed.measurements, whole_rounds > 0), (whole_rounds, true));
+        assert_eq!(
+            (resumed.measurements, whole_rounds > 0),
+            (whole_rounds, true)
+        );
         left_out += resumed.measurements_left_out;
     }
     assert!(left_out > 10 && begun_anew > 3, "{left_out}, {begun_anew}");
@@ -167,7 +173,10 @@ fn check_is_of_b_alone(kept: &Record, left_out: usize) {
     let [remark] = &remarks[..] else {
         panic!("{remarks:?}");
     };
-    assert!(remark.ends_with(&format!("is here: {left_out}.")), "{remark}");
+    assert!(
+        remark.ends_with(&format!("is here: {left_out}.")),
+        "{remark}"
+    );
     assert!(kept.measurements.iter().all(|one| one.segment == 0));
     assert_eq!(kept.header.hosts().len(), 1);
 }
@@ -227,9 +236,12 @@ fn what_was_gone_on_with_meanwhile_is_not_gone_on_with() {
 
 #[test]
 fn each_trial_has_its_number_and_its_machine() {
-    let (mut order, record) = stopped_after(20, "a");
-    let before = trials(&record);
-    assert!(before < TRIALS as usize, "{before}");
+    let study = five();
+    let steps = run(&study, Script::default()).target.steps().len();
+    let mut order = order_of(&study, None, "a");
+    let record = run_order(&order, Some(Trouble::CtrlC(steps - 2))).record;
+    let record = record.expect("all but the last trial");
+    assert_eq!(trials(&record), 1);
     let second = go_on(&mut order, record, "b");
     let kept = second.record();
     let told = |trial: &Trial| {
@@ -238,7 +250,53 @@ fn each_trial_has_its_number_and_its_machine() {
     };
     let all = kept.campaigns[&0][0].light.trials.iter();
     let all: Vec<_> = all.filter_map(told).collect();
-    let machine = |number| if number <= before as u32 { "a" } else { "b" };
-    let expected = (1..=TRIALS).map(|number| (number, machine(number).to_owned()));
-    assert_eq!(all, expected.collect::<Vec<_>>());
+    assert_eq!(all, [(1, "a".to_owned()), (2, "b".to_owned())]);
+}
+
+/// It is to be made again, so that its round is not ended: another machine makes all of it.
+#[test]
+fn a_round_whose_last_measurement_lacks_a_driver_is_begun_anew_elsewhere() {
+    let mut order = order_of(&five(), None, "a");
+    let script = Script {
+        lost: [vec![false; 7], vec![true]].concat(),
+        is_left_alone: true,
+        ..Script::default()
+    };
+    let first = run_as(&mut order.1.plan.schedule(), &order, script);
+    let record = first.record().clone();
+    assert_eq!(record.measurements.len(), 8, "two whole rounds");
+    let left_out = |machine| {
+        let schedule = &mut order.1.plan.schedule();
+        let (kept, round) = whole_rounds(record.clone(), schedule, Some(machine));
+        (kept.measurements.len(), round)
+    };
+    assert_eq!(left_out("a"), (8, None));
+    assert_eq!(left_out("b"), (4, Some(2)));
+    // What is then the last one ended no run, whatever it looks like.
+    let mut record = record;
+    for one in record.measurements.iter_mut().filter(|one| one.round == 1) {
+        one.flags = vec![Flag::DriverMissing];
+    }
+    let path = &order.1.record;
+    std::fs::remove_file(path).unwrap();
+    let mut store = Store::create(path, &record.header).unwrap();
+    for one in &record.measurements {
+        store.append(one).unwrap();
+    }
+    drop(store);
+    let second = go_on(&mut order, record, "b");
+    second.outcome.as_ref().unwrap();
+    let kept = second.record();
+    let resumed = &kept.header.resumed[0];
+    assert_eq!(
+        (resumed.measurements, resumed.measurements_left_out),
+        (4, 4)
+    );
+    for one in &kept.measurements {
+        assert_eq!(
+            (one.segment, one.is_void()),
+            (usize::from(one.round > 1), one.round == 1)
+        );
+    }
+    assert_eq!(kept.measurements.len(), 20);
 }
