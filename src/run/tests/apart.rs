@@ -102,10 +102,12 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
     let study = five();
     let part = PartOf { number: 1, of: 2 };
     let whole = run_order(&order_of(&study, Some(part), "a"), None);
+    let mut went_on = 0;
     for at in (0..whole.target.steps().len()).step_by(7) {
         let mut order = order_of(&study, Some(part), "a");
         let first = run_order(&order, Some(Trouble::CtrlC(at)));
         let Some(record) = first.record else { continue };
+        went_on += 1;
         let there = record.measurements.len();
         let second = go_on(&mut order, record, "a");
         second.outcome.as_ref().unwrap();
@@ -120,6 +122,7 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
         let segments = kept.measurements.iter().map(|one| one.segment);
         assert_eq!(segments.filter(|segment| *segment == 0).count(), there);
     }
+    assert!(went_on > 20, "{went_on}");
 }
 
 /// On another machine a round that was begun is measured anew, whole: each round is one machine's.

@@ -490,16 +490,19 @@ fn a_search_that_was_stopped_is_gone_on_with_to_the_same_record() {
     assert_eq!(below, [Some(207), Some(207)], "{expected:?}");
     assert!(expected.contains(&(1, 0, 0, Some(98))), "{expected:?}");
     assert_eq!(whole.record().header.cells.len(), 2);
+    let mut went_on = 0;
     for at in (0..whole.target.steps().len()).step_by(23) {
         let mut order = order(&study);
         let stopped = script(Some(Trouble::CtrlC(at)));
         let first = run_as(&mut order.1.plan.schedule(), &order, stopped);
         let Some(record) = first.record else { continue };
+        went_on += 1;
         order.1.earlier = Some(record);
         let second = run_as(&mut order.1.plan.schedule(), &order, script(None));
         second.outcome.as_ref().unwrap();
         assert_eq!(tried(second.record()), expected, "stopped at step {at}");
     }
+    assert!(went_on > 5, "{went_on}");
 }
 
 #[test]
