@@ -8,7 +8,7 @@ use super::interval::{Noise, Risk, holm};
 use super::latency::p99_in_round;
 use super::rounds::Rounds;
 use super::summary::{
-    Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
+    Adds, Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
 };
 use super::{anatomy, effects};
 use crate::record::store::Record;
@@ -18,7 +18,7 @@ use crate::record::{Header, Host};
 type ByRound = BTreeMap<u32, f64>;
 
 /// What is told of a record whose rounds were measured by several machines; `None` of one machine.
-pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
+pub fn summarise(record: &Record, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<Machines> {
     let machines = machines(record);
     if machines.len() < 2 {
         return None;
@@ -30,7 +30,7 @@ pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
         .copied()
         .collect();
     let mut by_round = of_cells(record, cells);
-    by_round.extend(of_lines(record, &seen));
+    by_round.extend(of_lines(record, anatomy, &seen));
     let mut figures: Vec<MachineFigure> = by_round
         .into_iter()
         .filter(|(_, _, by_round)| !by_round.is_empty())
@@ -101,14 +101,15 @@ fn of_cells(record: &Record, cells: &[CellSummary]) -> Vec<Figure> {
 }
 
 /// Lines and effects are fitted round by round: what they are in a round is what they are of a
-/// record that has this round alone.
-fn of_lines(record: &Record, rounds: &BTreeSet<u32>) -> Vec<Figure> {
+/// record that has this round alone. Which rows and designs there are is the study's to say, so
+/// that they stand in the same places of both lists.
+fn of_lines(record: &Record, whole: &[Anatomy], rounds: &BTreeSet<u32>) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
     for &round in rounds {
         let own = only(record, round);
         let lines = anatomy::summarise(&own).into_iter().enumerate();
         let lines = lines.flat_map(|(index, one)| {
-            let values = values(&one).into_iter();
+            let values = values(&one, &whole[index], round).into_iter();
             values.map(move |(what, value)| (Of::Anatomy(index), what, value))
         });
         let designs = effects::summarise(&own).into_iter().enumerate();
@@ -124,6 +125,8 @@ fn of_lines(record: &Record, rounds: &BTreeSet<u32>) -> Vec<Figure> {
             }
         }
     }
+    // What the first rounds lack would stand last.
+    all.sort_by_key(|(of, ..)| *of);
     all
 }
 
@@ -141,12 +144,16 @@ fn only(record: &Record, round: u32) -> Record {
     }
 }
 
-fn values(anatomy: &Anatomy) -> Vec<(What, f64)> {
+/// Of one round, for a row that is `whole` over all rounds. A round that lacks a point of the line
+/// over distances has no line there, though one could be drawn through others.
+fn values(anatomy: &Anatomy, whole: &Anatomy, round: u32) -> Vec<(What, f64)> {
+    let lines = &whole.round_trips_by_round;
+    let has_line = lines.is_empty() || lines.contains_key(&round);
     let counted = anatomy.flushes_counted.map(|counted| counted.per_commit);
     let own = [
-        (What::RoundTrips, anatomy.round_trips),
+        (What::RoundTrips, anatomy.round_trips.filter(|_| has_line)),
         (What::Flushes, anatomy.flushes),
-        (What::Work, anatomy.work_us),
+        (What::Work, anatomy.work_us.filter(|_| has_line)),
         (What::FlushesCounted, counted),
     ];
     let own = own.into_iter();
@@ -156,8 +163,16 @@ fn values(anatomy: &Anatomy) -> Vec<(What, f64)> {
         let each = sites.map(|(site, value)| (what(site.clone()), value.value));
         each.collect::<Vec<(What, f64)>>()
     };
-    let adds = anatomy.adds.iter().enumerate();
-    let adds = adds.map(|(index, one)| (What::BeyondSum(index), one.difference_us.value));
+    // A point that lacks a corner in this round is not there.
+    let place = |one: &Adds| {
+        let point = |adds: &Adds| (adds.distances.clone(), adds.disks.clone());
+        whole
+            .adds
+            .iter()
+            .position(|known| point(known) == point(one))
+    };
+    let adds = anatomy.adds.iter();
+    let adds = adds.filter_map(|one| Some((What::BeyondSum(place(one)?), one.difference_us.value)));
     own.chain(by_site(&anatomy.per_peer, What::TripsTo))
         .chain(by_site(&anatomy.flushes_by_site, What::FlushesAt))
         .chain(adds)

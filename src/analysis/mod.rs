@@ -113,7 +113,7 @@ pub fn summarise(record: &Record) -> Summary {
         endpoints: header.endpoints.clone(),
         against,
         limits: limits::of(&cells, interval::Risk::of(study)),
-        machines: machines::summarise(record, &cells),
+        machines: machines::summarise(record, &cells, &anatomy),
         cells,
         anatomy,
         beside: None,

@@ -1,8 +1,8 @@
 use super::*;
 use crate::analysis::cells;
-use crate::analysis::example::Example;
+use crate::analysis::example::{Example, anatomy_points, equal, flush};
 use crate::plan::PartOf;
-use crate::record::{PartFacts, Resumed};
+use crate::record::{Flag, PartFacts, Resumed};
 
 fn host(name: &str) -> Host {
     Host {
@@ -17,6 +17,10 @@ fn merged(rounds: u32, machines: &[&str]) -> Record {
         rounds,
         ..Example::default()
     };
+    dealt_out(&example, machines)
+}
+
+fn dealt_out(example: &Example, machines: &[&str]) -> Record {
     let mut record = example.record();
     for one in &mut record.measurements {
         one.round += 1;
@@ -36,7 +40,11 @@ fn merged(rounds: u32, machines: &[&str]) -> Record {
 }
 
 fn told(record: &Record) -> Option<Machines> {
-    summarise(record, &cells::summarise(record))
+    summarise(
+        record,
+        &cells::summarise(record),
+        &anatomy::summarise(record),
+    )
 }
 
 fn figure(machines: &Machines, of: Of, what: What) -> &MachineFigure {
@@ -153,6 +161,48 @@ fn a_part_that_went_on_elsewhere_has_rounds_of_both_machines() {
     let of_b = figure(&machines, Of::Cells(0), What::Throughput).by_machine[1];
     let last = cells::summarise(&record)[0].by_round.throughput_per_s[&6];
     assert!((of_b.unwrap() / last - 1.0).abs() < 1e-9);
+}
+
+/// A round on each of two machines, with two points where both distance and flush time are raised.
+/// In the first round cells at that distance and flush time are void.
+fn with_a_void_corner(rtt_ms: f64, flush_ms: f64) -> Machines {
+    let mut example = Example::anatomy();
+    example.rounds = 2;
+    example.on_disks = anatomy_points();
+    example.on_disks.push((equal(8.0), flush(4.0)));
+    let mut record = dealt_out(&example, &["a", "b"]);
+    let (distances, disks) = (equal(rtt_ms), Some(flush(flush_ms)));
+    let cells = &record.header.cells;
+    for one in record.measurements.iter_mut().filter(|one| one.round == 1) {
+        let cell = &cells[one.cell];
+        if cell.distances == distances && cell.disks == disks {
+            one.flags.push(Flag::LateLinks);
+        }
+    }
+    told(&record).unwrap()
+}
+
+#[test]
+fn a_point_that_a_round_lacks_leaves_the_others_in_their_places() {
+    let machines = with_a_void_corner(2.15, 4.0);
+    for row in 0..8 {
+        let there = |what| {
+            let values = &figure(&machines, Of::Anatomy(row), what).by_machine;
+            values.iter().map(Option::is_some).collect::<Vec<bool>>()
+        };
+        assert_eq!(there(What::BeyondSum(0)), [false, true], "{row}");
+        assert_eq!(there(What::BeyondSum(1)), [true, true], "{row}");
+        assert_eq!(there(What::RoundTrips), [true, true], "{row}");
+    }
+}
+
+#[test]
+fn a_round_that_lacks_a_point_of_the_line_has_none_on_other_disks() {
+    let machines = with_a_void_corner(2.15, 0.0);
+    for what in [What::RoundTrips, What::Work] {
+        let values = &figure(&machines, Of::Anatomy(2), what).by_machine;
+        assert!(values[0].is_none() && values[1].is_some(), "{values:?}");
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct MachineFigure {
     pub what: What,
     /// Of each machine the median over its rounds; absent where it has none.
     pub by_machine: Vec<Option<f64>>,
-    /// What a typical machine gives; absent with fewer than five, or where one has no figure.
+    /// What a typical machine gives; absent where fewer than five have one.
     pub over_machines: Option<Estimate>,
     /// The chance of machines that are alike to stray so far, by their rounds; absent where fewer
     /// than two machines have two rounds of it.
@@ -44,7 +44,7 @@ pub struct MachineFigure {
 }
 
 /// What a figure is of: an index in the summary's list of that name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
     Cells(usize),
