@@ -359,10 +359,6 @@ impl Joined {
             1 => "one host".to_owned(),
             many => format!("{many} hosts"),
         };
-        let hosts = match hosts.len() {
-            1 => "one host".to_owned(),
-            many => format!("{many} hosts"),
-        };
         format!(
             "The load came from {} drivers that had joined, on {hosts}; their clocks were at most \
              {:.3} ms off this host's, known to within {:.3} ms.",
