@@ -116,6 +116,7 @@ impl Door {
         if let Some(why) = hello.refusal(&self.ticket.token, &self.study) {
             // It may be gone: then nobody is to be told.
             let _ = lines.send(&Answer::Refused { why: why.clone() });
+            lines.end();
             return Ok(Err(why));
         }
         let welcome = Answer::Welcome {

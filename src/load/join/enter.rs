@@ -179,7 +179,11 @@ pub fn enter(
     }
 }
 
-fn drive(inside: Inside, address: &str) -> Result<()> {
+/// Drives what the run says, until it is over.
+///
+/// # Errors
+/// A breakdown if the run is gone without a word, or has given this driver up.
+pub fn drive(inside: Inside, address: &str) -> Result<()> {
     let tried = || format!("drive the load of the run at {address}");
     let commands = inside.stream.buffer().to_vec();
     let StreamOwned { conn, sock } = inside.stream.into_inner();

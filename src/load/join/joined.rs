@@ -369,6 +369,15 @@ impl Joined {
     }
 }
 
+impl Drop for Joined {
+    /// Those that are here have done their work. Whoever was lost is told nothing: it ends as if
+    /// cut off, so that a scheduler starts it again.
+    fn drop(&mut self) {
+        let remotes = self.places.iter_mut().filter_map(|place| place.remote.as_mut());
+        remotes.for_each(Remote::end);
+    }
+}
+
 /// Asks a driver several times what time it is.
 fn exchanges(
     remote: &mut Remote,

@@ -95,11 +95,10 @@ impl Lines {
             }
         }
     }
-}
 
-impl Drop for Lines {
-    /// The other end is told that this is an end and no accident.
-    fn drop(&mut self) {
+    /// Tells the other end that this is an end that was meant. Without it the other takes a cut for
+    /// what it is.
+    pub fn end(&mut self) {
         let stream = self.stream.get_mut();
         stream.conn.send_close_notify();
         let _ = stream.conn.write_tls(&mut stream.sock);
@@ -148,5 +147,10 @@ impl Remote {
         asked: (Instant, Duration),
     ) -> Result<std::result::Result<Reply, Lost>> {
         self.lines.receive(asked, ANSWER_BYTES_MAX)
+    }
+
+    /// Tells it that the run is over.
+    pub fn end(&mut self) {
+        self.lines.end();
     }
 }

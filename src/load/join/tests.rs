@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::enter::{Inside, enter};
+use super::enter::{Inside, drive, enter};
 use super::hello::{Answer, Hello};
 use super::tls::Identity;
 use super::*;
@@ -322,6 +322,34 @@ fn whoever_is_late_is_named() {
     assert!(missing[0].ends_with("it began 0.300 s late"), "{missing:?}");
     drop(joined);
     late.join().unwrap();
+}
+
+/// A scheduler starts again whoever ends with another exit code than 0, and no other.
+#[test]
+fn a_driver_that_the_run_gave_up_on_does_not_end_as_if_the_run_were_over() {
+    let door = door();
+    let (address, ticket) = way_in(&door);
+    let socket = TcpStream::connect(&address).unwrap();
+    let given_up = thread::spawn(move || {
+        let hello = Hello::of(&ticket, None);
+        let mut inside = enter(socket, (&address, PATIENCE), &ticket, &hello)
+            .unwrap()
+            .unwrap();
+        let mut line = String::new();
+        inside.stream().read_line(&mut line).unwrap();
+        // No answer to what it was asked.
+        let wrong = format!("{}\n", serde_json::to_string(&Reply::Stopped).unwrap());
+        let own = inside.stream().get_mut();
+        own.write_all(wrong.as_bytes()).unwrap();
+        drive(inside, &address)
+    });
+    let mut joined = joined(door, 1, Duration::ZERO);
+    let (outcome, told) = gathered(&mut joined);
+    assert_eq!(outcome.unwrap_err().exit_code(), 4);
+    assert!(told[1].ends_with("it answered another question"), "{told:?}");
+    let told = given_up.join().unwrap().unwrap_err();
+    assert_eq!(told.exit_code(), 4);
+    drop(joined);
 }
 
 /// What keeps a load from running at all ends the run, as of one driver: it is no driver's fault.
