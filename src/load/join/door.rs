@@ -14,8 +14,9 @@ use super::ticket::Ticket;
 use super::tls::{Identity, mind};
 use crate::error::{Mistake, Result, Tried, breakdown};
 
-/// Whoever comes has so long to say who it is.
-const HELLO_LIMIT: Duration = Duration::from_secs(5);
+/// Whoever comes has so long to say who it is. Others wait meanwhile; a driver that was too slow
+/// comes again.
+const HELLO_LIMIT: Duration = Duration::from_secs(2);
 /// Nobody is waited for longer at a time.
 const LISTEN_MS: u16 = 200;
 
@@ -104,11 +105,11 @@ impl Door {
         from: SocketAddr,
         (number, of): (u32, u32),
     ) -> Result<std::result::Result<Caller, Lost>> {
-        let mut lines = match self.lines(socket) {
+        let asked = (Instant::now(), HELLO_LIMIT);
+        let mut lines = match self.lines(socket, asked.0 + asked.1) {
             Ok(lines) => lines,
             Err(why) => return Ok(Err(why)),
         };
-        let asked = (Instant::now(), HELLO_LIMIT);
         let hello: Hello = match lines.receive(asked, LINE_MAX)? {
             Ok(hello) => hello,
             Err(why) => return Ok(Err(why)),
@@ -129,12 +130,13 @@ impl Door {
             "" => format!("driver {number} ({ip})"),
             host => format!("driver {number} ({host}, {ip})"),
         };
+        lines.let_in();
         let sent = lines.send(&welcome);
         let remote = || Box::new(Remote::of(name, hello.host, lines));
         Ok(sent.map(|()| Caller::Admitted(remote())))
     }
 
-    fn lines(&self, socket: TcpStream) -> std::result::Result<Lines, Lost> {
+    fn lines(&self, socket: TcpStream, until: Instant) -> std::result::Result<Lines, Lost> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         // What an accepted socket has of the listener's differs between systems.
         socket
@@ -142,7 +144,7 @@ impl Door {
             .map_err(|error| text(&error))?;
         mind(&socket).map_err(|error| text(&error))?;
         let tls = ServerConnection::new(self.identity.config.clone());
-        let lines = Lines::over(tls.map_err(|error| text(&error))?, socket);
+        let lines = Lines::over(tls.map_err(|error| text(&error))?, socket, until);
         lines.map_err(|error| text(&error))
     }
 }

@@ -20,7 +20,36 @@ const SEND_LIMIT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A connection through TLS, from the run's side.
-type Tls = StreamOwned<ServerConnection, TcpStream>;
+type Tls = StreamOwned<ServerConnection, Timed>;
+
+/// A socket of somebody who may be a stranger. TLS reads on by itself for as long as bytes come:
+/// so what they may take at most, and a request to stop, are looked at below it.
+struct Timed {
+    socket: TcpStream,
+    /// No more is read after this; `None` of somebody who was let in.
+    until: Option<Instant>,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.until {
+            Some(until) if Instant::now() >= until || stop_asked() => {
+                Err(ErrorKind::WouldBlock.into())
+            }
+            _ => self.socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
 
 /// Why somebody is no longer there.
 pub type Lost = String;
@@ -33,17 +62,24 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Over a blocking socket; TLS begins with the first line.
+    /// Over a blocking socket; TLS begins with the first line. Nothing is heard of a stranger
+    /// after that moment.
     ///
     /// # Errors
     /// The system refuses a limit of time.
-    pub fn over(tls: ServerConnection, socket: TcpStream) -> io::Result<Lines> {
+    pub fn over(tls: ServerConnection, socket: TcpStream, until: Instant) -> io::Result<Lines> {
         socket.set_read_timeout(Some(LISTEN))?;
         socket.set_write_timeout(Some(SEND_LIMIT))?;
+        let until = Some(until);
         Ok(Lines {
-            stream: BufReader::new(StreamOwned::new(tls, socket)),
+            stream: BufReader::new(StreamOwned::new(tls, Timed { socket, until })),
             partial: Vec::new(),
         })
+    }
+
+    /// The other end is no stranger any more.
+    pub fn let_in(&mut self) {
+        self.stream.get_mut().sock.until = None;
     }
 
     /// Sends a line.

@@ -58,12 +58,17 @@ fn made(
     (address, ticket): &(String, Ticket),
     answer: impl Fn(Command) -> Option<Reply> + Send + 'static,
 ) -> JoinHandle<()> {
-    let socket = TcpStream::connect(address).unwrap();
+    let mut socket = TcpStream::connect(address).unwrap();
     let (address, ticket) = (address.clone(), ticket.clone());
     thread::spawn(move || {
         let hello = Hello::of(&ticket, None);
-        let entered = enter(socket, (&address, PATIENCE), &ticket, &hello);
-        let mut inside = entered.unwrap().unwrap();
+        let mut inside = loop {
+            match enter(socket, (&address, PATIENCE), &ticket, &hello).unwrap() {
+                Ok(inside) => break inside,
+                // On a busy machine it said too late who it is: as a driver it comes again.
+                Err(_) => socket = TcpStream::connect(&address).unwrap(),
+            }
+        };
         loop {
             let mut line = String::new();
             if inside.stream().read_line(&mut line).unwrap_or(0) == 0 {
@@ -213,6 +218,32 @@ fn a_stranger_another_version_and_another_study_are_not_let_in() {
     let strangers = told.iter().filter(|line| line.contains("was not let in"));
     assert_eq!(strangers.count(), 5, "{told:?}");
     assert!(!told.concat().contains(&ticket.token[..]), "{told:?}");
+}
+
+/// Each byte alone came in time, and TLS waits for the rest of what they begin.
+#[test]
+fn a_stranger_who_says_nothing_whole_is_sent_away() {
+    /// Of a first record that says it has 16 KiB: half a minute of them.
+    const BYTES_MAX: usize = 300;
+    let door = door();
+    let way_in = way_in(&door);
+    let mut socket = TcpStream::connect(&way_in.0).unwrap();
+    let stranger = thread::spawn(move || {
+        let head = [0x16, 3, 1, 0x40, 0];
+        let mut bytes = head.into_iter().chain(std::iter::repeat(0)).take(BYTES_MAX);
+        bytes.all(|byte| {
+            thread::sleep(Duration::from_millis(100));
+            socket.write_all(&[byte]).is_ok()
+        })
+    });
+    let one = made(&way_in, |command| Some(well(&command)));
+    let mut joined = joined(door, 1, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    assert!(told[1].ends_with("was not let in: no answer in 2 s"), "{told:?}");
+    assert!(!stranger.join().unwrap(), "it said all that it had to say");
+    drop(joined);
+    one.join().unwrap();
 }
 
 #[test]
