@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::door::{Caller, Door};
 use super::remote::{Lost, Remote};
+use super::seconds::Seconds;
 use crate::error::{Error, Result, breakdown};
 use crate::lab::sandbox::stop_asked;
 use crate::load::clock::{Clock, Exchange, Offset};
@@ -52,6 +53,8 @@ pub struct Joined {
     /// Who was lost or late in it, and how.
     missing: Vec<String>,
     marked: Instant,
+    /// Those that not all have told.
+    seconds: Seconds,
 }
 
 /// What is known of a driver, here or not.
@@ -77,6 +80,7 @@ impl Joined {
             at_work: Vec::new(),
             missing: Vec::new(),
             marked: Instant::now(),
+            seconds: Seconds::default(),
         }
     }
 
@@ -226,6 +230,7 @@ impl Joined {
             self.note_late(index, late_s, "began");
         }
         self.marked = Instant::now();
+        self.seconds = Seconds::default();
         let connected = connected.into_iter().map(|(_, seconds)| seconds);
         Ok(connected.fold(0.0, f64::max))
     }
@@ -258,7 +263,7 @@ impl Joined {
         command: impl FnMut(&Offset) -> Option<Command>,
         limit: Duration,
     ) -> Result<Snapshot> {
-        let told = self.ask(command, limit, |reply| match reply {
+        let mut told = self.ask(command, limit, |reply| match reply {
             Reply::Snapshot(snapshot) => Some(*snapshot),
             _ => None,
         })?;
@@ -266,6 +271,7 @@ impl Joined {
             self.places[*index].cpu_us = snapshot.cpu_us;
             self.note_late(*index, snapshot.late_s, "ended its window");
         }
+        self.seconds.even_out(&mut told);
         let window_s = self.marked.elapsed().as_secs_f64();
         self.marked = Instant::now();
         if told.is_empty() {

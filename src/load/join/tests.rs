@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::enter::{Inside, drive, enter};
 use super::hello::{Answer, Hello};
@@ -12,6 +13,7 @@ use super::*;
 use crate::error::Result;
 use crate::load::job::tests::example;
 use crate::load::job::{Command, Reply, Snapshot, new_histogram};
+use crate::load::tally::Tally;
 use crate::record::histogram;
 
 /// Far longer than anything here takes.
@@ -284,6 +286,60 @@ fn a_load_is_driven_by_all_and_joined() {
     let window = joined.mark().unwrap();
     let latency = histogram::decode(&window.latency_us).unwrap();
     assert_eq!((window.commits, latency.len()), (30, 30));
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+}
+
+/// Two snapshots under load and one at its end, of a driver that began so late, and of one
+/// transaction each 10 ms.
+fn snapshots(late: Duration) -> Vec<Snapshot> {
+    let all_begin = Instant::now();
+    let begin = all_begin + late;
+    let mut tally = Tally::new(begin, &[], false, true);
+    let mut ended = (1..).map(|number: u32| begin + Duration::from_millis(10) * number);
+    let mut next = ended.next().unwrap();
+    let marks = [1_020, 2_500, 3_030].map(|ms| all_begin + Duration::from_millis(ms));
+    let mut until = |mark: Instant| {
+        while next < mark {
+            tally.transaction(next, (next, next), 1);
+            next = ended.next().unwrap();
+        }
+        tally.snapshot(mark)
+    };
+    marks.into_iter().map(&mut until).collect()
+}
+
+/// A mark may come when a second has ended for one driver and not for another.
+#[test]
+fn each_second_is_told_once_with_what_all_did() {
+    let door = door();
+    let all = [0, 50].map(|ms| {
+        let told = Mutex::new(snapshots(Duration::from_millis(ms)).into_iter());
+        made(&way_in(&door), move |command| match command {
+            Command::MarkAt { .. } | Command::Stop => {
+                let next = told.lock().unwrap().next().unwrap();
+                Some(Reply::Snapshot(Box::new(next)))
+            }
+            other => Some(well(&other)),
+        })
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    let (first, second) = (joined.mark().unwrap(), joined.mark().unwrap());
+    let told = [first, second, joined.stop().unwrap()];
+    let seconds = told.each_ref().map(|snapshot| {
+        let timeline = snapshot.timeline.iter().map(|told| told.second);
+        let counts = timeline.map(|one| (one.second, one.transactions));
+        counts.collect::<Vec<_>>()
+    });
+    // A transaction that ends with a second is the next one's; of the third second one driver saw
+    // no end.
+    assert_eq!(seconds, [vec![], vec![(0, 198), (1, 200)], vec![]]);
     drop(joined);
     all.into_iter().for_each(|driver| driver.join().unwrap());
 }
