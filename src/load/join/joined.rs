@@ -12,6 +12,7 @@ use crate::load::clock::{Clock, Exchange, Offset};
 use crate::load::job::{Command, Job, Reply, Snapshot};
 use crate::load::merge::merge;
 use crate::load::split::split;
+use crate::load::workload::has_unique_numbers;
 
 /// How often each is asked what time it is: the quickest answer counts.
 const EXCHANGES: usize = 8;
@@ -27,6 +28,9 @@ const STOP_LIMIT: Duration = Duration::from_secs(20);
 const LEAD: Duration = Duration::from_millis(20);
 const LEAD_OF_EACH: Duration = Duration::from_micros(500);
 const LEAD_ROUND_TRIPS: u32 = 4;
+/// Which unique numbers a lost driver has used is not known: those of the next load begin so far
+/// ahead of the last that was told. No servers take as many rows in a window.
+const UNKNOWN_NUMBERS: u64 = 1 << 28;
 /// A driver that began its load, or ended its window, later than this was late.
 const LATE_S: f64 = 0.1;
 
@@ -55,6 +59,8 @@ pub struct Joined {
     marked: Instant,
     /// Those that not all have told.
     seconds: Seconds,
+    /// The first unique number that nobody has told to have used, of a load that has them.
+    unique_next: Option<u64>,
 }
 
 /// What is known of a driver, here or not.
@@ -81,6 +87,7 @@ impl Joined {
             missing: Vec::new(),
             marked: Instant::now(),
             seconds: Seconds::default(),
+            unique_next: None,
         }
     }
 
@@ -231,6 +238,7 @@ impl Joined {
         }
         self.marked = Instant::now();
         self.seconds = Seconds::default();
+        self.unique_next = has_unique_numbers(&job.workload).then_some(job.unique_from);
         let connected = connected.into_iter().map(|(_, seconds)| seconds);
         Ok(connected.fold(0.0, f64::max))
     }
@@ -254,8 +262,15 @@ impl Joined {
     /// As [`Joined::mark`].
     pub fn stop(&mut self) -> Result<Snapshot> {
         let last = self.snapshot(|_| Some(Command::Stop), STOP_LIMIT);
-        self.at_work.clear();
-        last
+        let at_work = std::mem::take(&mut self.at_work);
+        let mut last = last?;
+        let is_lost = |index: usize| self.places[index].remote.is_none();
+        if let Some(next) = self.unique_next
+            && at_work.into_iter().any(is_lost)
+        {
+            last.unique_next = next.saturating_add(UNKNOWN_NUMBERS);
+        }
+        Ok(last)
     }
 
     fn snapshot(
@@ -269,6 +284,8 @@ impl Joined {
         })?;
         for (index, snapshot) in &told {
             self.places[*index].cpu_us = snapshot.cpu_us;
+            let next = &mut self.unique_next;
+            *next = next.map(|next| next.max(snapshot.unique_next));
             self.note_late(*index, snapshot.late_s, "ended its window");
         }
         self.seconds.even_out(&mut told);

@@ -15,6 +15,8 @@ use crate::load::job::tests::example;
 use crate::load::job::{Command, Reply, Snapshot, new_histogram};
 use crate::load::tally::Tally;
 use crate::record::histogram;
+use crate::study::workload::{Parameter, Transaction};
+use crate::study::{Statement, Workload};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -382,6 +384,68 @@ fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
     drop(joined);
     stays.join().unwrap();
     next.join().unwrap();
+}
+
+/// Rows with keys that count on: `INSERT INTO t VALUES (?)`.
+fn inserting() -> Workload {
+    let insert = Statement {
+        sql: "INSERT INTO t VALUES (?)".to_owned(),
+        parameters: vec![Parameter::Unique { start: 1 }],
+    };
+    Workload::Custom {
+        name: "inserting".to_owned(),
+        setup: Vec::new(),
+        transactions: vec![Transaction {
+            name: "insert".to_owned(),
+            weight: 1,
+            statements: vec![insert],
+        }],
+        prepared: true,
+    }
+}
+
+/// Where numbers go on after a load of two drivers from 40 on, each of which tells that the next is
+/// 1,000, unless it leaves before.
+fn unique_next(workload: Workload, leave: [fn(&Command) -> bool; 2]) -> u64 {
+    let door = door();
+    let all = leave.map(|leaves| {
+        made(&way_in(&door), move |command| match well(&command) {
+            _ if leaves(&command) => None,
+            Reply::Snapshot(snapshot) => Some(Reply::Snapshot(Box::new(Snapshot {
+                unique_next: 1_000,
+                ..*snapshot
+            }))),
+            other => Some(other),
+        })
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        unique_from: 40,
+        workload,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    joined.mark().unwrap();
+    let next = joined.stop().unwrap().unique_next;
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+    next
+}
+
+/// Which keys it has inserted nobody knows, and a table keeps them.
+#[test]
+fn unique_numbers_of_whoever_was_lost_are_not_used_again() {
+    const FAR: u64 = 100_000_000;
+    let stays: fn(&Command) -> bool = |_| false;
+    let at_stop: fn(&Command) -> bool = |command| *command == Command::Stop;
+    let at_once: fn(&Command) -> bool = |command| matches!(command, Command::MarkAt { .. });
+    assert_eq!(unique_next(inserting(), [stays, stays]), 1_000);
+    assert!(unique_next(inserting(), [stays, at_stop]) > 1_000 + FAR);
+    assert!(unique_next(inserting(), [at_once, at_once]) > 40 + FAR);
+    let other = unique_next(example().workload, [stays, at_stop]);
+    assert_eq!(other, 1_000, "it has no such numbers");
 }
 
 #[test]
