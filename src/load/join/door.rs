@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustls::ServerConnection;
 
 use super::hello::{Answer, Hello, LINE_MAX, StudyName};
-use super::remote::{Lines, Lost, Remote};
+use super::remote::{Lines, Remote};
 use super::ticket::Ticket;
 use super::tls::{Identity, mind};
 use crate::error::{Mistake, Result, Tried, breakdown};
@@ -104,7 +104,7 @@ impl Door {
         socket: TcpStream,
         from: SocketAddr,
         (number, of): (u32, u32),
-    ) -> Result<std::result::Result<Caller, Lost>> {
+    ) -> Result<std::result::Result<Caller, String>> {
         let asked = (Instant::now(), HELLO_LIMIT);
         let mut lines = match self.lines(socket, asked.0 + asked.1) {
             Ok(lines) => lines,
@@ -112,7 +112,7 @@ impl Door {
         };
         let hello: Hello = match lines.receive(asked, LINE_MAX)? {
             Ok(hello) => hello,
-            Err(why) => return Ok(Err(why)),
+            Err(lost) => return Ok(Err(lost.why)),
         };
         if let Some(why) = hello.refusal(&self.ticket.token, &self.study) {
             // It may be gone: then nobody is to be told.
@@ -133,10 +133,13 @@ impl Door {
         lines.let_in();
         let sent = lines.send(&welcome);
         let remote = || Box::new(Remote::of(name, hello.host, lines));
-        Ok(sent.map(|()| Caller::Admitted(remote())))
+        Ok(match sent {
+            Ok(()) => Ok(Caller::Admitted(remote())),
+            Err(lost) => Err(lost.why),
+        })
     }
 
-    fn lines(&self, socket: TcpStream, until: Instant) -> std::result::Result<Lines, Lost> {
+    fn lines(&self, socket: TcpStream, until: Instant) -> std::result::Result<Lines, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         // What an accepted socket has of the listener's differs between systems.
         socket

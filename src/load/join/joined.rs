@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use super::door::{Caller, Door};
 use super::remote::{Lost, Remote};
 use super::seconds::Seconds;
+use super::tls::SILENCE_LIMIT;
 use crate::error::{Error, Result, breakdown};
+use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::clock::{Clock, Exchange, Offset};
 use crate::load::job::{Command, Job, Reply, Snapshot};
@@ -33,6 +35,11 @@ const LEAD_ROUND_TRIPS: u32 = 4;
 const UNKNOWN_NUMBERS: u64 = 1 << 28;
 /// A driver that began its load, or ended its window, later than this was late.
 const LATE_S: f64 = 0.1;
+
+/// Whoever falls silent notices it as we do, or when it asks the next time.
+const SILENCE: Duration = SILENCE_LIMIT.saturating_add(Duration::from_secs(5));
+/// A request to stop is looked for as often meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Whoever is told of drivers that come and go, in whole words.
 pub type Telling<'t> = dyn FnMut(String) + 't;
@@ -61,6 +68,10 @@ pub struct Joined {
     seconds: Seconds,
     /// The first unique number that nobody has told to have used, of a load that has them.
     unique_next: Option<u64>,
+    /// Somebody fell silent under load, and knows it by then.
+    silent_until: Option<Instant>,
+    /// How long that may take.
+    silence: Duration,
 }
 
 /// What is known of a driver, here or not.
@@ -88,7 +99,16 @@ impl Joined {
             marked: Instant::now(),
             seconds: Seconds::default(),
             unique_next: None,
+            silent_until: None,
+            silence: SILENCE,
         }
+    }
+
+    /// As if whoever falls silent noticed it in so long.
+    #[cfg(test)]
+    pub fn noticing_within(mut self, silence: Duration) -> Joined {
+        self.silence = silence;
+        self
     }
 
     /// Sets all clocks against this one, and waits for drivers in place of those that are missing.
@@ -97,6 +117,7 @@ impl Joined {
     /// A breakdown that says who is missing after the time that was given; an interruption if the
     /// user asks to stop.
     pub fn gather(&mut self, tell: &mut Telling) -> Result<()> {
+        self.wait_for_silent(tell)?;
         let begun = Instant::now();
         let mut is_told = false;
         loop {
@@ -193,21 +214,44 @@ impl Joined {
                 self.places[index].offset = Offset::of(&exchanges).unwrap_or_default();
                 Ok(true)
             }
-            Err(why) => {
-                self.lose(index, &why);
+            Err(lost) => {
+                self.lose(index, lost);
                 tell(self.places[index].gone.clone().unwrap_or_default());
                 Ok(false)
             }
         }
     }
 
-    fn lose(&mut self, index: usize, why: &str) {
+    fn lose(&mut self, index: usize, lost: Lost) {
         let place = &mut self.places[index];
         if let Some(remote) = place.remote.take() {
-            let gone = format!("{}: {why}", remote.name);
+            let gone = format!("{}: {}", remote.name, lost.why);
             place.gone = Some(gone.clone());
             self.missing.push(gone);
         }
+        if lost.is_silent && self.at_work.contains(&index) {
+            self.silent_until = Some(Instant::now() + self.silence);
+        }
+    }
+
+    /// Waits until whoever fell silent under load has noticed it too, and loads the servers no
+    /// more.
+    fn wait_for_silent(&mut self, tell: &mut Telling) -> Result<()> {
+        let Some(until) = self.silent_until else {
+            return Ok(());
+        };
+        let left = || until.saturating_duration_since(Instant::now());
+        if !left().is_zero() {
+            tell(format!(
+                "nobody is let in for {:.0} s: a driver that fell silent may go on for so long",
+                left().as_secs_f64()
+            ));
+        }
+        while !left().is_zero() {
+            pause(LOOK_EVERY.min(left()))?;
+        }
+        self.silent_until = None;
+        Ok(())
     }
 
     /// Deals a load out to the drivers, as many as have a connection each, and has them begin at
@@ -332,9 +376,9 @@ impl Joined {
             // Also for one that is gone: each job is one driver's.
             let command = command(&place.offset);
             if let (Some(remote), Some(command)) = (&mut place.remote, command)
-                && let Err(why) = remote.send(&command)
+                && let Err(lost) = remote.send(&command)
             {
-                self.lose(index, &why);
+                self.lose(index, lost);
             }
         }
         let asked = (Instant::now(), limit);
@@ -351,9 +395,9 @@ impl Joined {
                 }
                 Ok(reply) => match of(reply) {
                     Some(answer) => answers.push((index, answer)),
-                    None => self.lose(index, "it answered another question"),
+                    None => self.lose(index, other_question()),
                 },
-                Err(why) => self.lose(index, &why),
+                Err(lost) => self.lose(index, lost),
             }
         }
         failure.map_or(Ok(answers), Err)
@@ -401,6 +445,10 @@ impl Drop for Joined {
     }
 }
 
+fn other_question() -> Lost {
+    Lost::told("it answered another question")
+}
+
 /// Asks a driver several times what time it is.
 fn exchanges(
     remote: &mut Remote,
@@ -409,8 +457,8 @@ fn exchanges(
     let mut all = Vec::new();
     for _ in 0..EXCHANGES {
         let (asked, sent_ns) = (Instant::now(), clock.now_ns());
-        if let Err(why) = remote.send(&Command::Clock) {
-            return Ok(Err(why));
+        if let Err(lost) = remote.send(&Command::Clock) {
+            return Ok(Err(lost));
         }
         match remote.receive((asked, CLOCK_LIMIT))? {
             Ok(Reply::Clock {
@@ -422,8 +470,8 @@ fn exchanges(
                 answered_ns,
                 received_ns: clock.now_ns(),
             }),
-            Ok(_) => return Ok(Err("it answered another question".to_owned())),
-            Err(why) => return Ok(Err(why)),
+            Ok(_) => return Ok(Err(other_question())),
+            Err(lost) => return Ok(Err(lost)),
         }
     }
     Ok(Ok(all))

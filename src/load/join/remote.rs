@@ -52,7 +52,29 @@ impl Write for Timed {
 }
 
 /// Why somebody is no longer there.
-pub type Lost = String;
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    pub why: String,
+    /// Nothing was heard of its end: it may not know that it is lost, and go on with its load.
+    pub is_silent: bool,
+}
+
+impl Lost {
+    /// It has ended, or hears at once that it was given up.
+    pub fn told(why: impl Into<String>) -> Lost {
+        Lost {
+            why: why.into(),
+            is_silent: false,
+        }
+    }
+
+    fn silent(why: String) -> Lost {
+        Lost {
+            why,
+            is_silent: true,
+        }
+    }
+}
 
 /// A line at a time, both ways.
 pub struct Lines {
@@ -84,14 +106,14 @@ impl Lines {
 
     /// Sends a line.
     pub fn send(&mut self, message: &impl Serialize) -> std::result::Result<(), Lost> {
-        let line = serde_json::to_vec(message).map_err(|error| error.to_string())?;
+        let line = serde_json::to_vec(message).map_err(|error| Lost::told(error.to_string()))?;
         let stream = self.stream.get_mut();
         let sent = stream
             .write_all(&line)
             .and_then(|()| stream.write_all(b"\n"))
             .and_then(|()| stream.flush());
         sent.map_err(|error| match is_silence(&error) {
-            true => format!("it took nothing for {} s", SEND_LIMIT.as_secs()),
+            true => Lost::silent(format!("it took nothing for {} s", SEND_LIMIT.as_secs())),
             false => of_connection(&error),
         })
     }
@@ -112,19 +134,23 @@ impl Lines {
                 Ok(_) if self.partial.ends_with(b"\n") => {
                     let line = std::mem::take(&mut self.partial);
                     let read = serde_json::from_slice(&line);
-                    return Ok(read.map_err(|error| format!("its answer is none: {error}")));
+                    let wrong = |error: serde_json::Error| {
+                        Lost::told(format!("its answer is none: {error}"))
+                    };
+                    return Ok(read.map_err(wrong));
                 }
                 Ok(_) if self.partial.len() >= bytes_max => {
-                    return Ok(Err("its answer is too long".to_owned()));
+                    return Ok(Err(Lost::told("its answer is too long")));
                 }
-                Ok(_) => return Ok(Err("it closed the connection".to_owned())),
+                Ok(_) => return Ok(Err(Lost::told("it closed the connection"))),
                 Err(error) if is_silence(&error) || error.kind() == ErrorKind::Interrupted => {
                     if stop_asked() {
                         return Err(Error::Interrupted);
                     }
                     if begun.elapsed() >= limit {
                         let within = limit.as_secs();
-                        return Ok(Err(format!("no answer in {within} s")));
+                        let why = format!("no answer in {within} s");
+                        return Ok(Err(Lost::silent(why)));
                     }
                 }
                 Err(error) => return Ok(Err(of_connection(&error))),
@@ -141,16 +167,17 @@ impl Lines {
     }
 }
 
+/// A limit of a socket is over. What the system says of a peer that is gone is another error.
 fn is_silence(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+    error.kind() == ErrorKind::WouldBlock
 }
 
 fn of_connection(error: &io::Error) -> Lost {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            "its connection was cut".to_owned()
+            Lost::told("its connection was cut")
         }
-        _ => error.to_string(),
+        _ => Lost::silent(error.to_string()),
     }
 }
 

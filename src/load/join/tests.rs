@@ -377,12 +377,45 @@ fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
     outcome.unwrap();
     assert!(
         told[0].starts_with("waiting for 1 of 2 drivers"),
-        "{told:?}"
+        "whoever was cut off is waited for by nobody: {told:?}"
     );
     joined.start(&job).unwrap();
     assert_eq!(joined.stop().unwrap().commits, 20);
     drop(joined);
     stays.join().unwrap();
+    next.join().unwrap();
+}
+
+/// It is there, and says nothing: it may still load the servers until it has noticed.
+#[test]
+fn nobody_takes_the_place_of_a_silent_driver_before_it_has_noticed() {
+    const NOTICED: Duration = Duration::from_secs(5);
+    let door = door();
+    let way_in = way_in(&door);
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let is_over = Mutex::new(is_over);
+    let silent = made(&way_in, move |command| match command {
+        Command::MarkAt { .. } => {
+            let _ = is_over.lock().unwrap().recv();
+            None
+        }
+        other => Some(well(&other)),
+    });
+    let mut joined = joined(door, 1, PATIENCE).noticing_within(NOTICED);
+    gathered(&mut joined).0.unwrap();
+    joined.start(&example()).unwrap();
+    joined.mark().unwrap();
+    joined.stop().unwrap();
+    let missing = joined.take_missing();
+    assert!(missing[0].ends_with("no answer in 10 s"), "{missing:?}");
+    let next = made(&way_in, |command| Some(well(&command)));
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    let expected = ["nobody is let in for ", "waiting for 1 drivers", "driver 1 ("];
+    let mut all = told.iter().zip(expected);
+    assert!(told.len() == 3 && all.all(|(told, expected)| told.starts_with(expected)), "{told:?}");
+    drop((over, joined));
+    silent.join().unwrap();
     next.join().unwrap();
 }
 
