@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use super::hello::{Answer, Hello};
 use super::tls::Identity;
 use super::*;
 use crate::error::Result;
+use crate::load::clock::Clock;
 use crate::load::job::tests::example;
 use crate::load::job::{Command, Reply, Snapshot, new_histogram};
 use crate::load::tally::Tally;
@@ -386,13 +388,74 @@ fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
     next.join().unwrap();
 }
 
+/// A driver whose clock is so far ahead of this machine's, and the moments at which it was told to
+/// do something, less that.
+fn by_its_clock(
+    way_in: &(String, Ticket),
+    (clock, ahead_ns): (Clock, i64),
+) -> (JoinHandle<()>, Receiver<u64>) {
+    let (tell, told) = channel();
+    let driver = made(way_in, move |command| {
+        match command {
+            Command::Clock => {
+                let now_ns = clock.now_ns().saturating_add_signed(ahead_ns);
+                return Some(Reply::Clock {
+                    heard_ns: now_ns,
+                    answered_ns: now_ns,
+                });
+            }
+            Command::Begin { at_ns } | Command::MarkAt { at_ns } => {
+                tell.send(at_ns.saturating_add_signed(-ahead_ns)).unwrap();
+            }
+            _ => {}
+        }
+        Some(well(&command))
+    });
+    (driver, told)
+}
+
+/// One clock is an hour ahead and one an hour behind: each is told the same moment by its own.
+#[test]
+fn each_driver_is_told_a_moment_of_its_own_clock() {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    let (door, clock) = (door(), Clock::new());
+    let all = [HOUR_NS, -HOUR_NS].map(|ahead_ns| by_its_clock(&way_in(&door), (clock, ahead_ns)));
+    let mut joined = joined(door, 2, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    let told = told[1..].concat();
+    assert!(told.contains("ms ahead of") && told.contains("ms behind"), "{told}");
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    for step in 0..2 {
+        let asked_ns = clock.now_ns();
+        if step == 0 {
+            joined.start(&job).unwrap();
+        } else {
+            joined.mark().unwrap();
+        }
+        for (_, told) in &all {
+            // It lies ahead, further than clocks are uncertain; an error of sign is two hours.
+            let at_ns = told.recv().unwrap();
+            let ahead = Duration::from_nanos(at_ns.saturating_sub(asked_ns));
+            assert!(at_ns > asked_ns && ahead < PATIENCE, "step {step}: {ahead:?}");
+        }
+    }
+    drop(joined);
+    for (driver, _) in all {
+        driver.join().unwrap();
+    }
+}
+
 /// It is there, and says nothing: it may still load the servers until it has noticed.
 #[test]
 fn nobody_takes_the_place_of_a_silent_driver_before_it_has_noticed() {
     const NOTICED: Duration = Duration::from_secs(5);
     let door = door();
     let way_in = way_in(&door);
-    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let (over, is_over) = channel::<()>();
     let is_over = Mutex::new(is_over);
     let silent = made(&way_in, move |command| match command {
         Command::MarkAt { .. } => {
