@@ -46,17 +46,19 @@ impl Door {
     /// A mistake if nobody can listen there, else a breakdown.
     pub fn open(address: SocketAddr, study: StudyName) -> Result<Door> {
         let given = address.to_string();
+        // Whoever finds us listening is to find a ticket soon.
+        let identity = Identity::new()?;
+        let ticket = Ticket::to(&identity.fingerprint);
         let listener = TcpListener::bind(address).map_err(|error| {
             let allowed = format!("must be an address of this host with a free port: {error}");
             Mistake::new("command line", "--listen", &given, &allowed)
         })?;
         let tried = || format!("listen for drivers at {given}");
         listener.set_nonblocking(true).tried(tried)?;
-        let identity = Identity::new()?;
         Ok(Door {
             address: listener.local_addr().tried(tried)?,
             listener,
-            ticket: Ticket::to(&identity.fingerprint),
+            ticket,
             identity,
             study,
         })
