@@ -118,10 +118,12 @@ impl Joined {
     /// user asks to stop.
     pub fn gather(&mut self, tell: &mut Telling) -> Result<()> {
         self.wait_for_silent(tell)?;
-        let begun = Instant::now();
-        let mut is_told = false;
+        let (mut begun, mut is_told) = (Instant::now(), false);
         loop {
-            self.set_clocks(tell)?;
+            if self.set_clocks(tell)? {
+                // The wait for another in its place is a new one.
+                (begun, is_told) = (Instant::now(), false);
+            }
             if self.places.iter().all(|place| place.remote.is_some()) {
                 self.missing.clear();
                 return Ok(());
@@ -196,12 +198,14 @@ impl Joined {
         breakdown(format!("gather {of} drivers"), status)
     }
 
-    /// A driver that does not answer is lost.
-    fn set_clocks(&mut self, tell: &mut Telling) -> Result<()> {
+    /// A driver that does not answer is lost; tells whether one was.
+    fn set_clocks(&mut self, tell: &mut Telling) -> Result<bool> {
+        let mut is_one_lost = false;
         for index in 0..self.places.len() {
-            self.set_clock(index, tell)?;
+            let was_here = self.places[index].remote.is_some();
+            is_one_lost |= was_here && !self.set_clock(index, tell)?;
         }
-        Ok(())
+        Ok(is_one_lost)
     }
 
     /// Whether it is here.

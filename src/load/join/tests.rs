@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -540,6 +541,32 @@ fn nobody_takes_the_place_of_a_silent_driver_before_it_has_noticed() {
     assert!(told.len() == 3 && all.all(|(told, expected)| told.starts_with(expected)), "{told:?}");
     drop((over, joined));
     silent.join().unwrap();
+    next.join().unwrap();
+}
+
+/// When the last has come, the first is found gone: the wait for another begins anew.
+#[test]
+fn whoever_is_lost_while_others_are_waited_for_is_waited_for_as_long() {
+    let door = door();
+    let way_in = way_in(&door);
+    let asked = AtomicU32::new(0);
+    // It tells its clock as it joins, and is gone when all are asked.
+    let leaves = made(&way_in, move |command| {
+        let is_first = asked.fetch_add(1, Ordering::Relaxed) < 8;
+        is_first.then(|| well(&command))
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    let run = thread::spawn(move || (gathered(&mut joined), joined));
+    // One stays, and one takes the place of whoever leaves.
+    let stays = made(&way_in, |command| Some(well(&command)));
+    leaves.join().unwrap();
+    let next = made(&way_in, |command| Some(well(&command)));
+    let ((outcome, told), joined) = run.join().unwrap();
+    outcome.unwrap();
+    let starts = told.iter().filter(|line| line.starts_with("waiting for 1 of 2 drivers"));
+    assert_eq!(starts.count(), 1, "{told:?}");
+    drop(joined);
+    stays.join().unwrap();
     next.join().unwrap();
 }
 
