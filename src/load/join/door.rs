@@ -89,9 +89,9 @@ impl Door {
         }
         let (socket, from) = match self.listener.accept() {
             Ok(accepted) => accepted,
-            // Gone again.
-            Err(error) if is_passing(&error) => return Ok(None),
-            Err(error) => return Err(breakdown(tried(), error.to_string())),
+            Err(error) if is_ours(&error) => return Err(breakdown(tried(), error.to_string())),
+            // Gone again, or never came: what the network says of whoever knocked.
+            Err(_) => return Ok(None),
         };
         let refused = |why| Caller::Refused {
             from: from.ip().to_string(),
@@ -154,7 +154,31 @@ impl Door {
     }
 }
 
-fn is_passing(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
-    matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
+/// Whether an error of accepting is of this system, and will come again.
+fn is_ours(error: &std::io::Error) -> bool {
+    use Errno::{EBADF, EINVAL, EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    errno.is_some_and(|errno| [EMFILE, ENFILE, ENOMEM, ENOBUFS, EBADF, EINVAL].contains(&errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_befell_somebody_who_came_ends_no_run() {
+        let is_ours = |errno: Errno| is_ours(&std::io::Error::from(errno));
+        for of_whoever_came in [
+            Errno::ECONNABORTED,
+            Errno::EPROTO,
+            Errno::EHOSTUNREACH,
+            Errno::ENETDOWN,
+            Errno::ETIMEDOUT,
+            Errno::EPERM,
+            Errno::EAGAIN,
+        ] {
+            assert!(!is_ours(of_whoever_came), "{of_whoever_came}");
+        }
+        assert!(is_ours(Errno::EMFILE) && is_ours(Errno::ENOMEM) && is_ours(Errno::EBADF));
+    }
 }
