@@ -2,7 +2,7 @@
 //! answers; and a run that waits for one. No root, no servers.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
@@ -385,4 +385,22 @@ fn what_is_wrong_with_joining_is_told_at_once() {
         code == Some(4) && said.contains("/no/such is not there"),
         "{code:?}: {said}"
     );
+}
+
+/// Without words acklab starts it itself and speaks to it; a person at a terminal gets no process
+/// that reads on and on.
+#[test]
+fn whoever_types_drive_at_a_terminal_is_told_what_is_missing() {
+    let pty = nix::pty::openpty(None, None).expect("a terminal");
+    // The end of what is typed: whoever reads it ends.
+    fs::File::from(pty.master.try_clone().expect("its other end"))
+        .write_all(&[4])
+        .expect("what is typed");
+    let mut drive = acklab(&["drive"]);
+    drive.stdin(pty.slave).stderr(Stdio::piped());
+    let mut started = Started::default();
+    let drive = started.add(&mut drive);
+    let (code, said) = started.end_of(drive);
+    assert!(code == Some(2) && said.contains("--join <ADDRESS>"), "{code:?}: {said}");
+    drop(pty.master);
 }
