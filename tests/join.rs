@@ -401,6 +401,9 @@ fn whoever_types_drive_at_a_terminal_is_told_what_is_missing() {
     let mut started = Started::default();
     let drive = started.add(&mut drive);
     let (code, said) = started.end_of(drive);
-    assert!(code == Some(2) && said.contains("--join <ADDRESS>"), "{code:?}: {said}");
+    assert!(
+        code == Some(2) && said.contains("--join <ADDRESS>"),
+        "{code:?}: {said}"
+    );
     drop(pty.master);
 }

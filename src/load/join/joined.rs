@@ -444,7 +444,10 @@ impl Drop for Joined {
     /// Those that are here have done their work. Whoever was lost is told nothing: it ends as if
     /// cut off, so that a scheduler starts it again.
     fn drop(&mut self) {
-        let remotes = self.places.iter_mut().filter_map(|place| place.remote.as_mut());
+        let remotes = self
+            .places
+            .iter_mut()
+            .filter_map(|place| place.remote.as_mut());
         remotes.for_each(Remote::end);
     }
 }

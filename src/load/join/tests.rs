@@ -257,7 +257,10 @@ fn a_stranger_who_says_nothing_whole_is_sent_away() {
     let mut joined = joined(door, 1, PATIENCE);
     let (outcome, told) = gathered(&mut joined);
     outcome.unwrap();
-    assert!(told[1].ends_with("was not let in: no answer in 2 s"), "{told:?}");
+    assert!(
+        told[1].ends_with("was not let in: no answer in 2 s"),
+        "{told:?}"
+    );
     assert!(!stranger.join().unwrap(), "it said all that it had to say");
     drop(joined);
     one.join().unwrap();
@@ -304,14 +307,20 @@ fn a_driver_whose_file_stays_of_another_run_is_told_in_the_end() {
     let run = thread::spawn(move || gathered(&mut joined));
     let told = join(&waits, &mut |_| {}).unwrap_err();
     assert_eq!(told.exit_code(), 2);
-    let expected = format!("command line: --token: given {}; is of another", path.display());
+    let expected = format!(
+        "command line: --token: given {}; is of another",
+        path.display()
+    );
     assert!(told.to_string().starts_with(&expected), "{told}");
     let last = made(&way_in, |command| Some(well(&command)));
     let (outcome, told) = run.join().unwrap();
     outcome.unwrap();
     last.join().unwrap();
     let refused = told.iter().filter(|line| line.contains("was not let in"));
-    assert!(refused.count() < 4, "it knocks with a ticket once: {told:?}");
+    assert!(
+        refused.count() < 4,
+        "it knocks with a ticket once: {told:?}"
+    );
 }
 
 #[test]
@@ -486,7 +495,10 @@ fn each_driver_is_told_a_moment_of_its_own_clock() {
     let (outcome, told) = gathered(&mut joined);
     outcome.unwrap();
     let told = told[1..].concat();
-    assert!(told.contains("ms ahead of") && told.contains("ms behind"), "{told}");
+    assert!(
+        told.contains("ms ahead of") && told.contains("ms behind"),
+        "{told}"
+    );
     let job = crate::load::Job {
         connections: 4,
         ..example()
@@ -502,7 +514,10 @@ fn each_driver_is_told_a_moment_of_its_own_clock() {
             // It lies ahead, further than clocks are uncertain; an error of sign is two hours.
             let at_ns = told.recv().unwrap();
             let ahead = Duration::from_nanos(at_ns.saturating_sub(asked_ns));
-            assert!(at_ns > asked_ns && ahead < PATIENCE, "step {step}: {ahead:?}");
+            assert!(
+                at_ns > asked_ns && ahead < PATIENCE,
+                "step {step}: {ahead:?}"
+            );
         }
     }
     drop(joined);
@@ -536,9 +551,16 @@ fn nobody_takes_the_place_of_a_silent_driver_before_it_has_noticed() {
     let next = made(&way_in, |command| Some(well(&command)));
     let (outcome, told) = gathered(&mut joined);
     outcome.unwrap();
-    let expected = ["nobody is let in for ", "waiting for 1 drivers", "driver 1 ("];
+    let expected = [
+        "nobody is let in for ",
+        "waiting for 1 drivers",
+        "driver 1 (",
+    ];
     let mut all = told.iter().zip(expected);
-    assert!(told.len() == 3 && all.all(|(told, expected)| told.starts_with(expected)), "{told:?}");
+    assert!(
+        told.len() == 3 && all.all(|(told, expected)| told.starts_with(expected)),
+        "{told:?}"
+    );
     drop((over, joined));
     silent.join().unwrap();
     next.join().unwrap();
@@ -563,7 +585,9 @@ fn whoever_is_lost_while_others_are_waited_for_is_waited_for_as_long() {
     let next = made(&way_in, |command| Some(well(&command)));
     let ((outcome, told), joined) = run.join().unwrap();
     outcome.unwrap();
-    let starts = told.iter().filter(|line| line.starts_with("waiting for 1 of 2 drivers"));
+    let starts = told
+        .iter()
+        .filter(|line| line.starts_with("waiting for 1 of 2 drivers"));
     assert_eq!(starts.count(), 1, "{told:?}");
     drop(joined);
     stays.join().unwrap();
@@ -678,7 +702,10 @@ fn a_driver_that_the_run_gave_up_on_does_not_end_as_if_the_run_were_over() {
     let mut joined = joined(door, 1, Duration::ZERO);
     let (outcome, told) = gathered(&mut joined);
     assert_eq!(outcome.unwrap_err().exit_code(), 4);
-    assert!(told[1].ends_with("it answered another question"), "{told:?}");
+    assert!(
+        told[1].ends_with("it answered another question"),
+        "{told:?}"
+    );
     let told = given_up.join().unwrap().unwrap_err();
     assert_eq!(told.exit_code(), 4);
     drop(joined);
