@@ -2,7 +2,7 @@
 //! answers; and a run that waits for one. No root, no servers.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
@@ -73,12 +73,43 @@ fn job(at: &Told) -> Job {
     }
 }
 
+/// Processes that end with the test, however that ends.
+#[derive(Default)]
+struct Started(Vec<process::Child>);
+
+impl Started {
+    /// Starts one; its number.
+    fn add(&mut self, command: &mut Command) -> usize {
+        self.0.push(command.spawn().expect("a process"));
+        self.0.len() - 1
+    }
+
+    /// Waits for the end of one: its exit code, and what it has said.
+    fn end_of(&mut self, number: usize) -> (Option<i32>, String) {
+        let child = &mut self.0[number];
+        let mut said = String::new();
+        if let Some(mut words) = child.stderr.take() {
+            words.read_to_string(&mut said).expect("its words");
+        }
+        (child.wait().expect("an end").code(), said)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A folder with the token and the study, and drivers that come with both.
 struct Crowd {
     folder: tempfile::TempDir,
     address: String,
     _token: TicketFile,
-    drivers: Vec<process::Child>,
+    drivers: Started,
 }
 
 impl Crowd {
@@ -90,7 +121,7 @@ impl Crowd {
             address: door.address().to_string(),
             _token: token.expect("a token"),
             folder,
-            drivers: Vec::new(),
+            drivers: Started::default(),
         }
     }
 
@@ -103,21 +134,14 @@ impl Crowd {
             "token",
             "--study",
             "study.toml",
+            "--within",
+            "180s",
         ];
         let mut command = acklab(&words);
         command
             .current_dir(self.folder.path())
             .stderr(Stdio::null());
-        self.drivers.push(command.spawn().expect("a driver"));
-    }
-}
-
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        for driver in &mut self.drivers {
-            let _ = driver.kill();
-            let _ = driver.wait();
-        }
+        self.drivers.add(&mut command);
     }
 }
 
@@ -195,7 +219,7 @@ fn fifty_drivers_count_what_the_server_did() {
 
     joined.start(&job(&at)).expect("a load");
     joined.mark().expect("a mark");
-    let lost = crowd.drivers.last_mut().expect("a driver");
+    let lost = crowd.drivers.0.last_mut().expect("a driver");
     lost.kill().expect("its end");
     lost.wait().expect("its end");
     assert!(joined.mark().expect("a window of the others").commits > 0);
@@ -210,8 +234,8 @@ fn fifty_drivers_count_what_the_server_did() {
     gather(&mut joined);
     drop(joined);
     let killed = DRIVERS as usize - 1;
-    for (index, driver) in crowd.drivers.iter_mut().enumerate() {
-        let code = driver.wait().expect("an end").code();
+    for index in 0..crowd.drivers.0.len() {
+        let (code, _) = crowd.drivers.end_of(index);
         let expected = (index != killed).then_some(0);
         assert_eq!(code, expected, "driver {index}");
     }
@@ -234,6 +258,8 @@ fn a_run_waits_for_its_drivers_and_ends_them() {
         "2",
         "--listen",
         "127.0.0.1:0",
+        "--join-within",
+        "60s",
     ];
     let mut run = acklab(&words);
     run.args(["--record", "x.acklab"])
@@ -241,8 +267,10 @@ fn a_run_waits_for_its_drivers_and_ends_them() {
         .stderr(Stdio::piped());
     run.env("ACKLAB_CACHE", folder.path())
         .env("ACKLAB_PASSWORD", "s3cret");
-    let mut run = run.spawn().expect("a run");
-    let mut said = BufReader::new(run.stderr.take().expect("its words"));
+    let mut all_started = Started::default();
+    let run = all_started.add(&mut run);
+    let words = all_started.0[run].stderr.take();
+    let mut said = BufReader::new(words.expect("its words"));
     let mut all = String::new();
     let command = loop {
         let mut line = String::new();
@@ -264,23 +292,20 @@ fn a_run_waits_for_its_drivers_and_ends_them() {
     assert_eq!(mode & 0o777, 0o600);
     let ticket = fs::read_to_string(token).expect("the token");
     let secret = ticket.split(' ').nth(2).expect("a token").to_owned();
-    let by_file = acklab(&words)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("a driver");
+    let mut by_file = acklab(&words);
     let mut by_variable = acklab(&words[..3]);
-    by_variable
-        .env("ACKLAB_TOKEN", &ticket)
-        .stderr(Stdio::piped());
-    let by_variable = by_variable.spawn().expect("a driver");
+    by_variable.env("ACKLAB_TOKEN", &ticket);
+    let drivers = [&mut by_file, &mut by_variable].map(|driver| {
+        driver.args(["--within", "60s"]).stderr(Stdio::piped());
+        all_started.add(driver)
+    });
     said.read_to_string(&mut all).expect("its words");
-    assert_eq!(run.wait().expect("an end").code(), Some(4), "{all}");
+    assert_eq!(all_started.end_of(run).0, Some(4), "{all}");
     assert!(all.contains("driver 1 (") && all.contains("driver 2 (") && all.contains("refused"));
     assert!(!Path::new(token).exists(), "it goes with the run");
-    for driver in [by_file, by_variable] {
-        let output = driver.wait_with_output().expect("an end");
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{words}");
+    for driver in drivers {
+        let (code, words) = all_started.end_of(driver);
+        assert_eq!(code, Some(0), "{words}");
         assert!(
             words.contains("joined the run of study.toml") && words.contains("of 2"),
             "{words}"
@@ -360,4 +385,25 @@ fn what_is_wrong_with_joining_is_told_at_once() {
         code == Some(4) && said.contains("/no/such is not there"),
         "{code:?}: {said}"
     );
+}
+
+/// Without words acklab starts it itself and speaks to it; a person at a terminal gets no process
+/// that reads on and on.
+#[test]
+fn whoever_types_drive_at_a_terminal_is_told_what_is_missing() {
+    let pty = nix::pty::openpty(None, None).expect("a terminal");
+    // The end of what is typed: whoever reads it ends.
+    fs::File::from(pty.master.try_clone().expect("its other end"))
+        .write_all(&[4])
+        .expect("what is typed");
+    let mut drive = acklab(&["drive"]);
+    drive.stdin(pty.slave).stderr(Stdio::piped());
+    let mut started = Started::default();
+    let drive = started.add(&mut drive);
+    let (code, said) = started.end_of(drive);
+    assert!(
+        code == Some(2) && said.contains("--join <ADDRESS>"),
+        "{code:?}: {said}"
+    );
+    drop(pty.master);
 }

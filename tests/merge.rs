@@ -8,7 +8,7 @@ use std::process::Command;
 use acklab::analysis::summarise;
 use acklab::plan::PartOf;
 use acklab::record::store::{Record, Store, server_logs};
-use acklab::record::{Header, ServerLog};
+use acklab::record::{Header, Resumed, ServerLog};
 use acklab::report::{Format, render, worth};
 use rusqlite::Connection;
 
@@ -215,7 +215,12 @@ fn logs_and_machines_of_all_parts_are_kept() {
     }
     assert_eq!(header.part, None);
     let words = Record::open(&whole).expect("a record").header.command_line;
-    assert_eq!(header.command_line, words, "those of the whole");
+    let (words, own) = words.split_at(words.len() - 2);
+    assert_eq!(own[0], "--record");
+    assert_eq!(
+        header.command_line, words,
+        "those of the whole, into no part's record"
+    );
     let told: Vec<&str> = header
         .remarks
         .iter()
@@ -284,6 +289,21 @@ fn parts_of_another_study_version_or_settings_are_refused() {
     });
     assert!(
         told.contains("sync_binlog") && told.contains("→ 77"),
+        "{told}"
+    );
+    // Set so on a machine that a part has gone on on.
+    let told = refused(|header| {
+        let mut labs = header.labs.clone();
+        let nodes = labs.iter_mut().flat_map(|lab| lab.variables.values_mut());
+        nodes.for_each(|node| drop(node.insert("sync_binlog".to_owned(), "78".to_owned())));
+        let went_on = Resumed {
+            labs,
+            ..Resumed::default()
+        };
+        header.resumed.push(went_on);
+    });
+    assert!(
+        told.contains("sync_binlog") && told.contains("→ 78"),
         "{told}"
     );
     let told = refused(|header| header.part = Some(PartOf { number: 2, of: 4 }));

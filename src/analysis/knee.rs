@@ -8,8 +8,8 @@ use super::interval::{Noise, Risk, estimate};
 use super::summary::{Estimate, Knee, KneeEnd, KneeRate, RoundKnee};
 use crate::plan::knee::{Found, RATIO, Search, Seek, index_of, knee_per_s, rate_per_s, typical};
 use crate::plan::{Cell, Point};
-use crate::record::Measurement;
 use crate::record::store::Record;
+use crate::record::{Header, Measurement};
 
 /// Of each search of the study, in its order.
 pub fn knees(record: &Record) -> Vec<Knee> {
@@ -30,15 +30,7 @@ fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
             .or_default()
             .push(measurement);
     }
-    let mut kept: Vec<i32> = Vec::new();
-    let searched = rounds.into_iter().map(|(round, tried)| {
-        let (found, told) = searched_in(round, &tried, seek, typical(&kept));
-        if let Some(Found::Knee(last)) = found {
-            kept.push(last);
-        }
-        told
-    });
-    let rounds: Vec<RoundKnee> = searched.collect();
+    let (kept, rounds) = replayed(&record.header, rounds, seek);
     let knees: Vec<f64> = kept.into_iter().map(knee_per_s).collect();
     let point = Point::of(study, cell);
     Knee {
@@ -57,6 +49,29 @@ fn knee(record: &Record, index: usize, cell: &Cell, seek: Seek) -> Knee {
         rounds,
         point,
     }
+}
+
+/// What each round's search came to, and where those that found a knee last kept the limit. A
+/// search begins near the knees of earlier rounds of its own part: a part knows of no other.
+fn replayed(
+    header: &Header,
+    rounds: BTreeMap<u32, Vec<&Measurement>>,
+    seek: Seek,
+) -> (Vec<i32>, Vec<RoundKnee>) {
+    let mut of_parts: BTreeMap<Option<usize>, Vec<i32>> = BTreeMap::new();
+    let (mut kept, mut all) = (Vec::new(), Vec::new());
+    for (round, tried) in rounds {
+        let mut parts = header.parts.iter();
+        let own = parts.position(|one| one.part.has(round));
+        let known = of_parts.entry(own).or_default();
+        let (found, told) = searched_in(round, &tried, seek, typical(known));
+        if let Some(Found::Knee(last)) = found {
+            known.push(last);
+            kept.push(last);
+        }
+        all.push(told);
+    }
+    (kept, all)
 }
 
 /// Rounds whose knee lay beyond what could be offered, or whose search was given up, are in no
@@ -127,8 +142,9 @@ fn searched_in(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::PartOf;
     use crate::plan::knee::Part;
-    use crate::record::{CpuUsed, Flag, Header, histogram};
+    use crate::record::{CpuUsed, Flag, Host, PartFacts, histogram};
     use crate::study::written;
 
     /// One mode in search of its knee.
@@ -237,6 +253,40 @@ knee = { p99 = "20ms" }
         let p99_us = [kept, broke].map(|rate| rate.p99_us.unwrap().round());
         assert!((p99_us[0] - 15_000.0).abs() < 20.0, "{p99_us:?}");
         assert!((p99_us[1] - 25_000.0).abs() < 30.0, "{p99_us:?}");
+    }
+
+    /// Each part begins from nothing, whatever the other found in a round before.
+    #[test]
+    fn parts_that_were_searched_apart_come_to_what_they_came_to_alone() {
+        let alone = [1_000.5, 1_040.5];
+        let apart = |number: u32| {
+            let mut own = searched_over(&alone);
+            own.iter_mut()
+                .for_each(|one| one.round = 2 * (one.round - 1) + number);
+            own
+        };
+        let mut merged = record([apart(1), apart(2)].concat());
+        let part = |part: PartOf| PartFacts {
+            part,
+            command_line: vec![],
+            started_unix_ms: 0,
+            host: Host::default(),
+            self_test: None,
+            labs: vec![],
+        };
+        merged.header.parts = PartOf::all(2).map(part).collect();
+        let merged = knees(&merged).remove(0);
+        let own = only(searched_over(&alone));
+        let told = |knee: &Knee, places: [usize; 2]| {
+            let rounds = places.map(|place| knee.rounds[place].clone());
+            rounds.map(|round| (round.end, round.kept, round.broke))
+        };
+        assert!(own.rounds.iter().all(|round| round.end == KneeEnd::Found));
+        for places in [[0, 2], [1, 3]] {
+            assert_eq!(told(&merged, places), told(&own, [0, 1]));
+        }
+        let median = |knee: &Knee| knee.knee_per_s.expect("a knee").median;
+        assert!((median(&merged) / median(&own) - 1.0).abs() < 1e-9);
     }
 
     #[test]

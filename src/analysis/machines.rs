@@ -8,7 +8,7 @@ use super::interval::{Noise, Risk, holm};
 use super::latency::p99_in_round;
 use super::rounds::Rounds;
 use super::summary::{
-    Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
+    Adds, Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
 };
 use super::{anatomy, effects};
 use crate::record::store::Record;
@@ -18,22 +18,24 @@ use crate::record::{Header, Host};
 type ByRound = BTreeMap<u32, f64>;
 
 /// What is told of a record whose rounds were measured by several machines; `None` of one machine.
-pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
+pub fn summarise(record: &Record, cells: &[CellSummary], anatomy: &[Anatomy]) -> Option<Machines> {
     let machines = machines(record);
     if machines.len() < 2 {
         return None;
     }
     let rounds = || machines.iter().flat_map(|machine| &machine.rounds);
+    // Where all but one ran trials alone, its figures are the record's.
+    let are_several = machines.iter().filter(|one| !one.rounds.is_empty()).count() > 1;
     let mut seen = BTreeSet::new();
     let split: BTreeSet<u32> = rounds()
         .filter(|round| !seen.insert(**round))
         .copied()
         .collect();
     let mut by_round = of_cells(record, cells);
-    by_round.extend(of_lines(record, &seen));
+    by_round.extend(of_lines(record, anatomy, &seen));
     let mut figures: Vec<MachineFigure> = by_round
         .into_iter()
-        .filter(|(_, _, by_round)| !by_round.is_empty())
+        .filter(|(_, _, by_round)| are_several && !by_round.is_empty())
         .map(|figure| held(figure, &machines, &split, Risk::of(&record.header.study)))
         .collect();
     judge(&mut figures, Risk::of(&record.header.study));
@@ -44,28 +46,43 @@ pub fn summarise(record: &Record, cells: &[CellSummary]) -> Option<Machines> {
     })
 }
 
-/// Those that measured anything, each once.
+/// What one machine did.
+#[derive(Default)]
+struct Done {
+    rounds: BTreeSet<u32>,
+    trials: usize,
+}
+
+/// Those that measured anything, or ran a trial, each once.
 fn machines(record: &Record) -> Vec<Machine> {
     let header = &record.header;
-    let mut rounds: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+    let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     let hosts = header.hosts();
     let place = |host: &Host| hosts.iter().position(|known| known.is_same_machine(host));
     for measurement in &record.measurements {
         if let Some(place) = place(header.host_of(measurement)) {
-            rounds.entry(place).or_default().insert(measurement.round);
+            let rounds = &mut done.entry(place).or_default().rounds;
+            rounds.insert(measurement.round);
         }
     }
-    let machine = |(number, (place, rounds)): (u32, (usize, BTreeSet<u32>))| {
+    let campaigns = record.campaigns.values().flatten();
+    for trial in campaigns.flat_map(|campaign| &campaign.light.trials) {
+        if let Some(place) = header.host_of_trial(trial).and_then(place) {
+            done.entry(place).or_default().trials += 1;
+        }
+    }
+    let machine = |(number, (place, done)): (u32, (usize, Done))| {
         let begun = header.parts.iter();
         let begun = begun.filter(|one| one.host.is_same_machine(hosts[place]));
         Machine {
             number,
             host: hosts[place].clone(),
             parts: begun.map(|one| one.part).collect(),
-            rounds: rounds.into_iter().collect(),
+            rounds: done.rounds.into_iter().collect(),
+            trials: done.trials,
         }
     };
-    (1..).zip(rounds).map(machine).collect()
+    (1..).zip(done).map(machine).collect()
 }
 
 type Figure = (Of, What, ByRound);
@@ -101,14 +118,15 @@ fn of_cells(record: &Record, cells: &[CellSummary]) -> Vec<Figure> {
 }
 
 /// Lines and effects are fitted round by round: what they are in a round is what they are of a
-/// record that has this round alone.
-fn of_lines(record: &Record, rounds: &BTreeSet<u32>) -> Vec<Figure> {
+/// record that has this round alone. Which rows and designs there are is the study's to say, so
+/// that they stand in the same places of both lists.
+fn of_lines(record: &Record, whole: &[Anatomy], rounds: &BTreeSet<u32>) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
     for &round in rounds {
         let own = only(record, round);
         let lines = anatomy::summarise(&own).into_iter().enumerate();
         let lines = lines.flat_map(|(index, one)| {
-            let values = values(&one).into_iter();
+            let values = values(&one, &whole[index], round).into_iter();
             values.map(move |(what, value)| (Of::Anatomy(index), what, value))
         });
         let designs = effects::summarise(&own).into_iter().enumerate();
@@ -141,12 +159,16 @@ fn only(record: &Record, round: u32) -> Record {
     }
 }
 
-fn values(anatomy: &Anatomy) -> Vec<(What, f64)> {
+/// Of one round, for a row that is `whole` over all rounds. A round that lacks a point of the line
+/// over distances has no line there, though one could be drawn through others.
+fn values(anatomy: &Anatomy, whole: &Anatomy, round: u32) -> Vec<(What, f64)> {
+    let lines = &whole.round_trips_by_round;
+    let has_line = lines.is_empty() || lines.contains_key(&round);
     let counted = anatomy.flushes_counted.map(|counted| counted.per_commit);
     let own = [
-        (What::RoundTrips, anatomy.round_trips),
+        (What::RoundTrips, anatomy.round_trips.filter(|_| has_line)),
         (What::Flushes, anatomy.flushes),
-        (What::Work, anatomy.work_us),
+        (What::Work, anatomy.work_us.filter(|_| has_line)),
         (What::FlushesCounted, counted),
     ];
     let own = own.into_iter();
@@ -156,8 +178,16 @@ fn values(anatomy: &Anatomy) -> Vec<(What, f64)> {
         let each = sites.map(|(site, value)| (what(site.clone()), value.value));
         each.collect::<Vec<(What, f64)>>()
     };
-    let adds = anatomy.adds.iter().enumerate();
-    let adds = adds.map(|(index, one)| (What::BeyondSum(index), one.difference_us.value));
+    // A point that lacks a corner in this round is not there.
+    let place = |one: &Adds| {
+        let point = |adds: &Adds| (adds.distances.clone(), adds.disks.clone());
+        whole
+            .adds
+            .iter()
+            .position(|known| point(known) == point(one))
+    };
+    let adds = anatomy.adds.iter();
+    let adds = adds.filter_map(|one| Some((What::BeyondSum(place(one)?), one.difference_us.value)));
     own.chain(by_site(&anatomy.per_peer, What::TripsTo))
         .chain(by_site(&anatomy.flushes_by_site, What::FlushesAt))
         .chain(adds)
@@ -193,9 +223,12 @@ fn held(
             .collect()
     };
     let groups: Vec<Vec<f64>> = machines.iter().map(own).collect();
+    // One that ran trials alone has no figure, and takes none from the others.
+    let measured = machines.iter().filter(|one| !one.rounds.is_empty());
+    let measured: Vec<Vec<f64>> = measured.map(own).collect();
     MachineFigure {
         by_machine: groups.iter().map(|rounds| of_one(rounds, noise)).collect(),
-        over_machines: over_machines(&groups, noise, risk),
+        over_machines: over_machines(&measured, noise, risk),
         chance_if_alike: chance_if_alike(&groups, noise),
         differ: None,
         of,

@@ -245,3 +245,21 @@ fn seconds_without_a_copy_are_added_up() {
     );
     assert_eq!(summarise(&record).cells[7].degraded_s, None);
 }
+
+/// There are hundreds for each server: they stay in the record.
+#[test]
+fn variables_of_a_run_that_went_on_elsewhere_are_not_told() {
+    let mut record = Example::default().record();
+    record.header.resumed = vec![Resumed {
+        measurements: 4,
+        labs: record.header.labs.clone(),
+        self_test: Some(vec![]),
+        ..Resumed::default()
+    }];
+    assert!(!record.header.labs.is_empty());
+    let told = Resumed {
+        labs: vec![],
+        ..record.header.resumed[0].clone()
+    };
+    assert_eq!(summarise(&record).resumed, [told]);
+}

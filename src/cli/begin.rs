@@ -79,14 +79,14 @@ pub fn order(
         let schedule = &mut *schedule(&study, &plan);
         whole_rounds(earlier, schedule, machine.as_deref())
     };
-    let (earlier, left_out) = earlier.map(from_there).unzip();
+    let (earlier, round_left_out) = earlier.map(from_there).unzip();
     Ok(Order {
         record,
         study_text,
         study,
         plan,
         earlier,
-        left_out: left_out.flatten(),
+        round_left_out: round_left_out.flatten(),
         machine,
         whole: None,
         command_line: vec![],

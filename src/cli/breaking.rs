@@ -425,7 +425,7 @@ impl Work<'_> {
             record: self.record.clone(),
             self_test: self_test::kept(&self.cache.path),
             earlier,
-            left_out: None,
+            round_left_out: None,
             machine: host::machine(),
             whole: Some(whole),
         })
@@ -534,7 +534,7 @@ mod tests {
             record: PathBuf::new(),
             self_test: vec![],
             earlier: None,
-            left_out: None,
+            round_left_out: None,
             machine: None,
             whole: None,
         };

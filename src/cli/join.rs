@@ -225,7 +225,7 @@ mod tests {
         let lab = ENDPOINT.replace(
             "mode = \"endpoint\"\nwriter = \"mysql://u@127.0.0.1\"",
             "server = \"mysql\"\nmode = \"single\"",
-        );
+        ) + "rtt = [\"1ms\"]\n";
         assert!(
             check(2, &lab).contains("is for studies of endpoints"),
             "{}",

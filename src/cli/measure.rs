@@ -275,7 +275,7 @@ pub fn run_text(
         record: record_path(None, name)?,
         study,
         earlier: None,
-        left_out: None,
+        round_left_out: None,
         machine: host::machine(),
         whole: None,
         self_test: self_test::kept(&cache.path),

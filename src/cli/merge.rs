@@ -91,6 +91,7 @@ fn check_alike(parts: &[Own]) -> Result<()> {
     let Some((first, others)) = parts.split_first() else {
         return Ok(());
     };
+    check_settings(first, first)?;
     for other in others {
         check_same(first, other)?;
     }
@@ -126,10 +127,30 @@ fn check_same(first: &Own, other: &Own) -> Result<()> {
         let allowed = format!("{place} is part {}: name parts of as many", first.part);
         return refused(other.path, &given, &allowed);
     }
-    let apart = settings([a, b]);
-    if apart.is_empty() {
+    check_settings(first, other)
+}
+
+/// The heads of a part, one for each machine that it has gone on on with labs of its own.
+fn heads(own: &Own) -> Vec<Header> {
+    let head = &own.holds.header;
+    let elsewhere = head.resumed.iter().filter(|one| !one.labs.is_empty());
+    let elsewhere = elsewhere.map(|one| Header {
+        labs: one.labs.clone(),
+        ..head.clone()
+    });
+    [head.clone()].into_iter().chain(elsewhere).collect()
+}
+
+/// On whatever machine a part was measured, its servers are set as those of the first.
+fn check_settings(first: &Own, other: &Own) -> Result<()> {
+    let place = first.path.display();
+    let heads = heads(other);
+    let mut apart = heads
+        .iter()
+        .map(|head| settings([&first.holds.header, head]));
+    let Some(apart) = apart.find(|apart| !apart.is_empty()) else {
         return Ok(());
-    }
+    };
     let told = apart.iter().take(SETTINGS_TOLD);
     let told: Vec<String> = told
         .map(|one| format!("{} {} → {}", one.what, one.a, one.b))
@@ -328,11 +349,9 @@ fn remarks(parts: &[Own]) -> Vec<String> {
 /// What no report prints, no study asks for, and parts do not have alike: a server sets some
 /// variables by the machine's CPUs and memory.
 fn unlike(parts: &[Own]) -> Option<String> {
-    let (first, others) = parts.split_first()?;
-    let names = others.iter().flat_map(|own| {
-        let heads = [&first.holds.header, &own.holds.header];
-        unlike_variables(heads)
-    });
+    let first = parts.first()?;
+    let all = parts.iter().flat_map(heads);
+    let names = all.flat_map(|head| unlike_variables([&first.holds.header, &head]));
     let names: BTreeSet<String> = names.collect();
     let listed: Vec<String> = names.into_iter().collect();
     (!listed.is_empty()).then(|| {

@@ -36,6 +36,7 @@ mod unknown_variable;
 mod values;
 mod view;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
@@ -215,10 +216,11 @@ enum ServersAction {
 /// # Errors
 /// What ends the command early: mistakes, a breakdown, an interruption.
 pub fn run(words: &[String]) -> Result<u8> {
-    // Five verbs are hidden, and `drive` without words: acklab starts these parts of itself.
+    // Five verbs are hidden, and `drive` without words: acklab starts these parts of itself. Who
+    // types `drive` at a terminal is told what it wants instead.
     match words.get(1).map(String::as_str) {
         Some("switch") => return crate::lab::link::switch::serve(&words[2..]).map(|()| 0),
-        Some("drive") if words.len() == 2 => {
+        Some("drive") if words.len() == 2 && !std::io::stdin().is_terminal() => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             return crate::load::driver::serve(stdin, stdout).map(|()| 0);
         }

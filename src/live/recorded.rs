@@ -3,7 +3,7 @@
 //! What is not in a record is left out: what is said while labs are formed, and a cell before it is
 //! measured. Which one that is follows from the study, where its order is settled beforehand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::state::{Live, ends_by_itself};
@@ -19,6 +19,7 @@ use crate::study::breaking::NAME;
 /// A run that is followed by its record.
 #[derive(Debug)]
 pub struct Recorded {
+    path: PathBuf,
     follower: Follower,
     live: Live,
     /// From the first look on.
@@ -30,6 +31,7 @@ impl Recorded {
     /// Of a record of which nothing was read yet.
     pub fn of(path: &Path) -> Recorded {
         Recorded {
+            path: path.to_owned(),
             follower: Follower::of(path),
             live: Live::default(),
             told: None,
@@ -37,12 +39,18 @@ impl Recorded {
         }
     }
 
-    /// Reads what has come since the last time.
+    /// Reads what has come since the last time; all anew once the run has been gone on with.
     ///
     /// # Errors
     /// Those of [`Follower::look`]; a breakdown if what is there does not fit together.
     pub fn look(&mut self) -> Result<()> {
-        let news = self.follower.look()?;
+        let mut news = self.follower.look()?;
+        // Rows may have gone out with a round, and later ones have their numbers.
+        let told = self.told.as_ref();
+        if told.is_some_and(|told| told.is_from_before(&news)) {
+            *self = Recorded::of(&self.path);
+            news = self.follower.look()?;
+        }
         self.is_finished = news.finished;
         if self.told.is_none()
             && let Some(header) = &news.header
@@ -86,6 +94,8 @@ struct Told {
     /// What was there before, of a run that went on.
     before: Resumed,
     outcomes: Vec<Outcome>,
+    /// Round, cell and turn of the last of them.
+    last: Option<(u32, usize, u32)>,
     trials: usize,
     /// Turns whose time was told.
     foreseen: usize,
@@ -107,10 +117,18 @@ impl Told {
             before: before.unwrap_or_default(),
             header,
             outcomes: vec![],
+            last: None,
             trials: 0,
             foreseen: 0,
             is_begun: false,
         }
+    }
+
+    /// Whether the run has been gone on with since.
+    fn is_from_before(&self, news: &News) -> bool {
+        let begun = |header: &Header| (header.started_unix_ms, header.resumed.clone());
+        let now = news.header.as_ref().map(begun);
+        now.is_some_and(|now| now != begun(&self.header))
     }
 
     /// What a run tells of it, each with its moment.
@@ -194,6 +212,13 @@ impl Told {
         let load_s = measurement.load_s.max(measurement.window_s);
         let ended = begun + Duration::try_from_secs_f64(load_s).unwrap_or_default();
         let outcome = measurement.outcome(ended - begun);
+        let at = (round, index, measurement.turn);
+        // What a run ended with for want of a driver is made again: one step more.
+        if self.last.replace(at) == Some(at) {
+            self.outcomes.pop();
+            let more = vec![plan::turn_time(study, &cell, None)];
+            events.push((begun, Event::StepsAdded(more)));
+        }
         let begin = step(study, round, (index, cell));
         self.outcomes.push(outcome);
         // What was there before is no step of this run.

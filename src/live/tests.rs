@@ -388,3 +388,96 @@ fn a_run_that_went_on_counts_from_there() {
     assert_eq!((live.ahead.done_of(), live.rows.len()), ((1, 5), 1));
     assert_eq!(recorded.since_start(905_000), at(5));
 }
+
+/// The record whose first round was half done, as one who follows it and as one who comes later
+/// sees it.
+fn seen_twice(go_on: &dyn Fn(&mut Store, &Header, &[usize])) -> [(usize, usize, String); 2] {
+    let of = study();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.acklab");
+    let mut store = Store::create(&path, &header(&of)).unwrap();
+    let order = of.1.rounds[0].clone();
+    for cell in &order[..2] {
+        store.append(&kept(*cell, 1, 100)).unwrap();
+    }
+    let mut followed = Recorded::of(&path);
+    followed.look().unwrap();
+    drop(store);
+    let mut store = Store::resume(&path).unwrap();
+    go_on(&mut store, &header(&of), &order);
+    let mut later = Recorded::of(&path);
+    [&mut followed, &mut later].map(|recorded| {
+        recorded.look().unwrap();
+        let live = recorded.live();
+        let (done, all) = live.ahead.done_of();
+        let rows = live.rows.iter().map(|row| row.commits_per_s.to_string());
+        (done, all, rows.collect::<Vec<_>>().join(" ") + &live.now)
+    })
+}
+
+/// Rows that are new have the numbers of those that are gone.
+#[test]
+fn who_follows_a_run_that_goes_on_elsewhere_misses_nothing() {
+    let resumed = Resumed {
+        started_unix_ms: 900_000,
+        measurements_left_out: 2,
+        ..Resumed::default()
+    };
+    let heads: [&dyn Fn(&mut Header); 2] = [
+        &|header| header.resumed = vec![resumed.clone()],
+        // Nothing is left of what was there: it is told as begun anew.
+        &|header| header.started_unix_ms = 900_000,
+    ];
+    for change in heads {
+        let [followed, later] = seen_twice(&|store, header, order| {
+            let mut header = header.clone();
+            change(&mut header);
+            store.go_on(&header, Some(1)).unwrap();
+            for (cell, commits) in order.iter().zip([800, 1_200]) {
+                let one = Measurement {
+                    commits,
+                    ..kept(*cell, 1, 900)
+                };
+                store.append(&one).unwrap();
+            }
+        });
+        assert_eq!(followed, later);
+        assert_eq!((later.0, later.1), (2, 8));
+        assert!(
+            later.2.contains("200") && later.2.contains("300"),
+            "{later:?}"
+        );
+    }
+}
+
+/// It is made again in its own place: what comes after it is what was to come.
+#[test]
+fn what_is_made_again_after_going_on_is_one_step_more() {
+    let of = study();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.acklab");
+    let mut store = Store::create(&path, &header(&of)).unwrap();
+    let order = of.1.rounds[0].clone();
+    for cell in &order[..2] {
+        store.append(&kept(*cell, 1, 100)).unwrap();
+    }
+    let resumed = Resumed {
+        started_unix_ms: 900_000,
+        measurements: 2,
+        ..Resumed::default()
+    };
+    let header = Header {
+        resumed: vec![resumed],
+        ..header(&of)
+    };
+    store.go_on(&header, None).unwrap();
+    let mut recorded = Recorded::of(&path);
+    recorded.look().unwrap();
+    assert_eq!(recorded.live().ahead.done_of(), (0, 6));
+    store.replace(&kept(order[1], 1, 900)).unwrap();
+    recorded.look().unwrap();
+    assert_eq!(recorded.live().ahead.done_of(), (1, 7));
+    let next = of.1.cells[order[2]].mode;
+    assert!(recorded.live().now.contains(&of.0.modes[next].label));
+    assert_eq!(recorded.live().rows.len(), 1);
+}

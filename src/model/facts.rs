@@ -1,6 +1,7 @@
 //! What each cell of a record came to, as far as a model is fitted to it or held against it.
 
 use super::at::{At, Cpus};
+use super::refusal;
 use crate::analysis::cells;
 use crate::analysis::summary::{CellSummary, Per};
 use crate::plan::{Axis, Cell, Point};
@@ -116,15 +117,19 @@ fn rest_of_disks(point: &Point) -> Option<Disk> {
 
 /// All cells that can be of use, in the record's order: measured ones of closed loops that commit,
 /// with the client beside the writer, on links and disks of which nothing but one constant time is
-/// asked, with nothing moved.
+/// asked, with nothing moved. None of machines that have not as many CPUs as each other: a cell's
+/// medians are over all of them.
 pub fn facts(record: &Record) -> Vec<Fact> {
+    let Some(cpus) = refusal::cpus(record) else {
+        return vec![];
+    };
     let header = &record.header;
     let cells = header.cells.iter().enumerate();
     let told = cells.filter(|(_, cell)| !cell.is_search());
     let summaries = cells::summarise(record);
     told.zip(&summaries)
         .filter(|((_, cell), summary)| is_of_use(header, cell, summary))
-        .filter_map(|((index, _), summary)| fact(header, index, summary))
+        .filter_map(|((index, _), summary)| fact(header, index, summary, cpus))
         .collect()
 }
 
@@ -143,7 +148,8 @@ fn is_of_use(header: &Header, cell: &Cell, summary: &CellSummary) -> bool {
     is_plain && is_closed && has_one_flush && is_told && !is_moved
 }
 
-fn fact(header: &Header, cell: usize, summary: &CellSummary) -> Option<Fact> {
+/// On a machine with so many CPUs.
+fn fact(header: &Header, cell: usize, summary: &CellSummary, cpus: u32) -> Option<Fact> {
     let point = summary.point.clone();
     let commits_per_s = summary.throughput_per_s?.median;
     let p50_us = summary.latency_us.p50?;
@@ -167,11 +173,11 @@ fn fact(header: &Header, cell: usize, summary: &CellSummary) -> Option<Fact> {
         writer_cpu_us: summary.cpu_us_per_commit.writer,
         replica_cpu_us: (!replicas.is_empty()).then(|| replicas_us / replicas.len() as f64),
         all_cpu_us: all_cpu_us(summary),
-        host_busy_us: host_busy_us(header, summary, commits_per_s),
+        host_busy_us: host_busy_us(cpus, summary, commits_per_s),
         flushes: summary.flushes_per_commit.writer,
         replica_flushes: summary.flushes_per_commit.replica,
         applied_share: summary.applied_share.map_or(1.0, |share| share.median),
-        cpus: own.map_or(Cpus::Shared(header.host.cpus), Cpus::Own),
+        cpus: own.map_or(Cpus::Shared(cpus), Cpus::Own),
         point,
     })
 }
@@ -215,8 +221,8 @@ fn all_cpu_us(summary: &CellSummary) -> Option<f64> {
     Some(cpu.writer? + replicas + rest.into_iter().flatten().sum::<f64>())
 }
 
-fn host_busy_us(header: &Header, summary: &CellSummary, commits_per_s: f64) -> Option<f64> {
-    let busy_us_per_s = summary.host_busy? * f64::from(header.host.cpus) * 1e6;
+fn host_busy_us(cpus: u32, summary: &CellSummary, commits_per_s: f64) -> Option<f64> {
+    let busy_us_per_s = summary.host_busy? * f64::from(cpus) * 1e6;
     let spin_us = summary.cpu_us_per_commit.links_spin.unwrap_or(0.0);
     Some((busy_us_per_s / commits_per_s - spin_us).max(0.0))
 }

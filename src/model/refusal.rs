@@ -13,6 +13,8 @@ pub enum Refusal {
     Nothing,
     /// All cells were measured once: nobody knows how they scatter.
     OneRound,
+    /// Machines of several sizes measured it: nobody knows whose CPUs a commit is for.
+    Machines,
     /// No mode has cells that a line can be drawn through.
     NoLine,
 }
@@ -36,6 +38,10 @@ impl Refusal {
             Refusal::OneRound => {
                 "holds one round, which does not tell how much figures scatter: give a record of \
                  two rounds or more"
+            }
+            Refusal::Machines => {
+                "holds rounds of machines that have not as many CPUs as each other: give a record \
+                 of one machine, or of several alike; each part that was merged is one"
             }
             Refusal::NoLine => {
                 "holds no mode whose single commits were measured at two distances or more, with \
@@ -65,6 +71,16 @@ pub fn check(record: &Record) -> Result<(), Refusal> {
     match rounds.len() {
         0 => Err(Refusal::Nothing),
         1 => Err(Refusal::OneRound),
+        _ if cpus(record).is_none() => Err(Refusal::Machines),
         _ => Ok(()),
     }
+}
+
+/// How many CPUs each machine has that measured anything; `None` where not all have as many.
+pub fn cpus(record: &Record) -> Option<u32> {
+    let header = &record.header;
+    let mut each = record.measurements.iter();
+    let first = each.next().map_or(&header.host, |one| header.host_of(one));
+    let are_alike = each.all(|one| header.host_of(one).cpus == first.cpus);
+    are_alike.then_some(first.cpus)
 }

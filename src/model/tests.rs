@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::example::{Example, equal, flush, six, unequal};
 use crate::analysis::summary::WaitsFor;
+use crate::plan::PartOf;
 use crate::record::store::Record;
-use crate::record::{EndpointFacts, Flag, histogram};
+use crate::record::{EndpointFacts, Flag, Host, PartFacts, histogram};
 use crate::study::{Disks, Distances};
 
 /// Sites so far apart, in µs, on disks of that flush time; each node on two CPUs of its own.
@@ -495,9 +496,51 @@ fn each_record_that_tells_nothing_is_refused_in_words() {
     assert_eq!((nothing, void), (Refusal::Nothing, Refusal::Nothing));
     assert_eq!(one_round, Refusal::OneRound);
     assert_eq!(no_line, Refusal::NoLine);
-    for refusal in [endpoints, nothing, one_round, no_line, Refusal::Faults] {
+    let all = [endpoints, nothing, one_round, no_line, Refusal::Faults];
+    for refusal in all.into_iter().chain([Refusal::Machines]) {
         assert!(refusal.words().contains("give"), "{refusal:?}");
     }
+}
+
+/// The example, every second round of which another machine with so many CPUs measured.
+fn on_two_machines(cpus: [u32; 2]) -> Record {
+    let mut record = Example::default().record();
+    let part = |(part, cpus): (PartOf, u32)| PartFacts {
+        part,
+        command_line: vec![],
+        started_unix_ms: 0,
+        host: Host {
+            machine: Some(part.to_string()),
+            cpus,
+            ..Host::default()
+        },
+        self_test: None,
+        labs: vec![],
+    };
+    record.header.parts = PartOf::all(2).zip(cpus).map(part).collect();
+    record
+}
+
+#[test]
+fn machines_of_several_sizes_foretell_nothing_and_are_held_against_nothing() {
+    let unlike = on_two_machines([2, 8]);
+    assert_eq!(Model::of(&unlike).err(), Some(Refusal::Machines));
+    let first = model(&Example::default());
+    let checked = |record: Record| first.check(&[record])[0].single.errors.cells;
+    assert_eq!(checked(unlike), 0);
+    assert!(checked(on_two_machines([2, 2])) > 0);
+}
+
+/// The head's machine may be one that measured nothing.
+#[test]
+fn machines_alike_have_the_cpus_that_they_have() {
+    let mut record = on_two_machines([8, 8]);
+    record.header.host.cpus = 2;
+    let facts = facts::facts(&record);
+    assert!(!facts.is_empty() && facts.iter().all(|fact| fact.cpus == Cpus::Shared(8)));
+    let busy = |record: &Record| facts::facts(record)[0].host_busy_us.expect("a host");
+    let of_two = busy(&on_two_machines([2, 2]));
+    assert!(busy(&record) > of_two, "{of_two}");
 }
 
 #[test]

@@ -65,14 +65,14 @@ pub fn text(record: &Record, files: &[File], left_out: &[String]) -> String {
     let Header {
         study,
         command_line,
-        host,
         ..
     } = &record.header;
+    let machines: Vec<String> = record.header.hosts().into_iter().map(machine).collect();
     let parts = [
         study.title.clone(),
         WHAT_IT_IS.to_owned(),
         run(record),
-        machine(host),
+        machines.join("\n"),
         servers(&record.header),
         format!("command   {}\n", command_line.join(" ")),
         AGAIN.to_owned(),
@@ -143,4 +143,28 @@ fn what_is_left_out(left_out: &[String]) -> String {
         all => format!("Left out: {}.", all.join(", ")),
     };
     format!("{told}\n{WHAT_NOT}{marks}.\n{WHAT_IS}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::example::Example;
+    use crate::record::Resumed;
+
+    #[test]
+    fn each_machine_has_its_line() {
+        let mut record = Example::default().record();
+        let lines = |record: &Record| text(record, &[], &[]).matches("\nmachine   ").count();
+        assert_eq!(lines(&record), 1);
+        let other = Host {
+            cpus: 8,
+            ..record.header.host.clone()
+        };
+        record.header.resumed = vec![Resumed {
+            host: other,
+            ..Resumed::default()
+        }];
+        assert_eq!(lines(&record), 2);
+        assert!(text(&record, &[], &[]).contains("machine   8 CPUs"));
+    }
 }

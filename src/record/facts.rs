@@ -17,15 +17,21 @@ pub struct Resumed {
     /// Measurements of a round that another machine had begun and not ended: they were left out,
     /// and that round is measured anew here.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub left_out: usize,
+    pub measurements_left_out: usize,
     /// Of a merged record: the part that it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartOf>,
     pub host: Host,
+    /// Of another machine than the one before: its labs, with the effective variables of their
+    /// servers, and what the lab's test of itself came to there. None where it is the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labs: Vec<LabFacts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_test: Option<Vec<Part>>,
 }
 
-pub fn is_zero(count: &usize) -> bool {
-    *count == 0
+pub fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 /// The machine.

@@ -1,5 +1,6 @@
 //! Which machine measured what.
 
+use super::trials::Trial;
 use super::{Header, Host, Measurement, Resumed};
 
 impl Header {
@@ -10,15 +11,25 @@ impl Header {
 
     /// The machine that a measurement was made on.
     pub fn host_of(&self, measurement: &Measurement) -> &Host {
+        self.host_at(measurement.round, measurement.segment)
+    }
+
+    /// The machine that a trial was run on; `None` of an older record, which does not say.
+    pub fn host_of_trial(&self, trial: &Trial) -> Option<&Host> {
+        (trial.number > 0).then(|| self.host_at(trial.number, trial.segment))
+    }
+
+    /// Of a round, or a trial, of that number: in parts both are dealt out alike.
+    fn host_at(&self, number: u32, segment: usize) -> &Host {
         let mut parts = self.parts.iter();
-        let own = parts.find(|one| one.part.has(measurement.round));
+        let own = parts.find(|one| one.part.has(number));
         let (first, part) = match own {
             Some(own) => (&own.host, Some(own.part)),
             None => (&self.host, None),
         };
         let is_own = |one: &&Resumed| one.part == part;
         let mut resumed = self.resumed.iter().filter(is_own);
-        let went_on = measurement.segment.checked_sub(1);
+        let went_on = segment.checked_sub(1);
         let went_on = went_on.and_then(|before| resumed.nth(before));
         went_on.map_or(first, |one| &one.host)
     }
@@ -109,6 +120,18 @@ mod tests {
         assert_eq!(name(&header, 3, 0), "a", "of the first part");
         assert_eq!(name(&header, 2, 0), "c");
         assert_eq!(name(&header, 4, 1), "d");
+        let of_trial = |number, segment| {
+            let trial = Trial {
+                number,
+                segment,
+                ..Trial::default()
+            };
+            let host = header.host_of_trial(&trial)?;
+            host.machine.as_deref()
+        };
+        let own = [(1, 0), (2, 0), (4, 1)].map(|(number, segment)| of_trial(number, segment));
+        assert_eq!(own, [Some("a"), Some("c"), Some("d")]);
+        assert_eq!(of_trial(0, 0), None, "an older record does not say");
         let names = header.hosts();
         let names: Vec<&str> = names
             .iter()

@@ -136,7 +136,19 @@ impl Store {
     pub fn append(&mut self, measurement: &Measurement) -> Result<()> {
         let body = body_of(measurement)?;
         self.write("keep a measurement", |transaction| {
-            insert(transaction, measurement, &body)
+            insert(transaction, "INSERT", measurement, &body)
+        })?;
+        self.appear()
+    }
+
+    /// Keeps one in the place of what was kept there before: it comes last, as what is new.
+    ///
+    /// # Errors
+    /// Those of [`Store::append`], but that it may have been kept before.
+    pub fn replace(&mut self, measurement: &Measurement) -> Result<()> {
+        let body = body_of(measurement)?;
+        self.write("keep a measurement that was made again", |transaction| {
+            insert(transaction, "INSERT OR REPLACE", measurement, &body)
         })?;
         self.appear()
     }
@@ -177,17 +189,19 @@ impl Store {
         self.appear()
     }
 
-    /// Takes a round out that is measured anew; how many measurements that were.
+    /// Goes on with a run under another head, and takes a round out that is measured anew: both or
+    /// neither.
     ///
     /// # Errors
     /// A breakdown if the disk refuses.
-    pub fn leave_out(&mut self, round: u32) -> Result<usize> {
-        let mut count = 0;
-        self.write("leave a round out", |transaction| {
-            count = transaction.execute("DELETE FROM measurement WHERE round = ?1", [round])?;
-            Ok(count)
-        })?;
-        Ok(count)
+    pub fn go_on(&mut self, header: &Header, round_left_out: Option<u32>) -> Result<()> {
+        let text = text_of(header)?;
+        self.write("go on with the run", |transaction| {
+            if let Some(round) = round_left_out {
+                transaction.execute("DELETE FROM measurement WHERE round = ?1", [round])?;
+            }
+            put_header(transaction, &text)
+        })
     }
 
     /// Replaces what is said of the run as a whole.
@@ -195,14 +209,18 @@ impl Store {
     /// # Errors
     /// A breakdown if the disk refuses.
     pub fn update_header(&mut self, header: &Header) -> Result<()> {
-        let text = serde_json::to_string(header).tried(|| "write the header".to_owned())?;
+        let text = text_of(header)?;
         self.write("keep the header", |transaction| {
-            transaction.execute(
-                "INSERT INTO run (one, header) VALUES (1, ?1)
-                 ON CONFLICT (one) DO UPDATE SET header = excluded.header",
-                [&text],
-            )
+            put_header(transaction, &text)
         })
+    }
+
+    /// All that it holds by now.
+    ///
+    /// # Errors
+    /// A mistake if it is damaged.
+    pub fn read(&self) -> Result<Record> {
+        Record::read(&self.path, &self.connection)
     }
 
     /// Marks the run as gone through to its end. A run without a measurement leaves no file.
@@ -336,6 +354,18 @@ fn mark(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", SCHEMA_VERSION)
 }
 
+fn text_of(header: &Header) -> Result<String> {
+    serde_json::to_string(header).tried(|| "write the header".to_owned())
+}
+
+fn put_header(transaction: &Transaction, text: &str) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "INSERT INTO run (one, header) VALUES (1, ?1)
+         ON CONFLICT (one) DO UPDATE SET header = excluded.header",
+        [text],
+    )
+}
+
 /// The measurement as JSON, proved to be readable: JSON has no infinity and no "not a number".
 fn body_of(measurement: &Measurement) -> Result<String> {
     let what = || {
@@ -369,15 +399,19 @@ fn packed_body(one: &Campaign) -> Result<(String, Vec<u8>)> {
 
 fn insert(
     transaction: &Transaction,
+    how: &str,
     measurement: &Measurement,
     body: &str,
 ) -> rusqlite::Result<usize> {
     let latency = histogram::at_least(measurement).ok();
     let latency = latency.filter(|histogram| !histogram.is_empty());
     let quantile = |q: f64| latency.as_ref().map(|h| h.value_at_quantile(q) as i64);
+    let sql = format!(
+        "{how} INTO measurement (round, cell, turn, latency_us_p50, latency_us_p95,
+           latency_us_p99, latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    );
     transaction.execute(
-        "INSERT INTO measurement (round, cell, turn, latency_us_p50, latency_us_p95,
-           latency_us_p99, latency_us_max, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &sql,
         params![
             measurement.round,
             measurement.cell as i64,

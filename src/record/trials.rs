@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::facts::is_zero;
 use super::history::{Answer, Held, History, Token};
 use crate::study::fault::Durability;
 use crate::study::faults::Fault;
@@ -22,6 +23,12 @@ pub struct Campaign {
 /// One trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
+    /// From 1 on, of its fault; 0 in an older record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u32,
+    /// How often its run had been gone on with before; 0 also in an older record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segment: usize,
     /// Of all that is drawn in it.
     pub seed: u64,
     pub started_unix_ms: u64,

@@ -84,14 +84,21 @@ fn went_on(summary: &Summary, resumed: &Resumed) -> String {
     let at = utc(resumed.started_unix_ms);
     let part = resumed.part.map(|part| format!("part {part} was "));
     let is_other = !resumed.host.is_same_machine(&summary.host);
-    let where_to = match (&summary.machines, is_other) {
-        (Some(machines), _) => on_machine(machines, &resumed.host),
+    let machines = summary.machines.as_ref();
+    let machine = machines.and_then(|all| number_of(all, &resumed.host));
+    let where_to = match (machine, is_other) {
+        (Some(number), _) => format!(", on machine {number}"),
         (None, true) => ", on another host".to_owned(),
         (None, false) => String::new(),
     };
-    let anew = match resumed.left_out {
+    let anew = match resumed.measurements_left_out {
         0 => String::new(),
-        count => format!("; a round that the other had begun, {count} measured, was made anew"),
+        left_out => format!(
+            "; {} of a half round, made by the machine before, {} left out; that round was \
+             measured anew",
+            count(left_out as u64, "measurement"),
+            if left_out == 1 { "was" } else { "were" }
+        ),
     };
     format!(
         "{}stopped after {measurements}, gone on with {at}{where_to}, on servers formed anew{anew}",
@@ -99,11 +106,11 @@ fn went_on(summary: &Summary, resumed: &Resumed) -> String {
     )
 }
 
-/// `, on machine 2`; nothing where it measured nothing.
-fn on_machine(machines: &Machines, host: &Host) -> String {
+/// Of a machine that the report tells; `None` where it did nothing that is here.
+fn number_of(machines: &Machines, host: &Host) -> Option<u32> {
     let mut all = machines.machines.iter();
     let own = all.find(|machine| machine.host.is_same_machine(host));
-    own.map_or_else(String::new, |own| format!(", on machine {}", own.number))
+    own.map(|own| own.number)
 }
 
 /// `3/8: rounds 3 and 11 of 16; acklab merge joins all parts`
@@ -194,8 +201,10 @@ fn hosts(summary: &Summary) -> Vec<(String, String)> {
         return vec![fact("host", host(summary, &summary.host))];
     };
     let machine = |one: &Machine| {
-        let rounds = numbered("round", &one.rounds);
-        let said = format!("{}; {rounds}", host(summary, &one.host));
+        let rounds = (!one.rounds.is_empty()).then(|| numbered("round", &one.rounds));
+        let trials = (one.trials > 0).then(|| count(one.trials as u64, "trial"));
+        let done: Vec<String> = rounds.into_iter().chain(trials).collect();
+        let said = format!("{}; {}", host(summary, &one.host), done.join(", "));
         fact(&format!("machine {}", one.number), said)
     };
     machines.machines.iter().map(machine).collect()
@@ -317,6 +326,50 @@ fn is_one_more(summary: &Summary, index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::example::Example;
+    use crate::analysis::summarise;
+
+    fn of_machine(name: &str) -> Host {
+        Host {
+            machine: Some(name.to_owned()),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn going_on_says_where_and_what_was_left_out() {
+        let mut record = Example::default().record();
+        record.header.host = of_machine("a");
+        let told = |record: &_, host: &str, measurements_left_out| {
+            let resumed = Resumed {
+                measurements: 8,
+                measurements_left_out,
+                host: of_machine(host),
+                ..Resumed::default()
+            };
+            went_on(&summarise(record), &resumed)
+        };
+        let same = told(&record, "a", 0);
+        assert!(same.starts_with("stopped after 8 measurements, gone on with 1970"));
+        assert!(same.ends_with(" UTC, on servers formed anew"), "{same}");
+        let one = told(&record, "b", 1);
+        assert!(one.contains(" UTC, on another host, on servers"), "{one}");
+        let left = "; 1 measurement of a half round, made by the machine before, was left out; \
+                    that round was measured anew";
+        assert!(one.ends_with(left), "{one}");
+        assert!(told(&record, "b", 2).contains("; 2 measurements of a half round, "));
+        // Of two that measured each has its number, and of a third nothing is here.
+        record.header.resumed = vec![Resumed {
+            host: of_machine("b"),
+            ..Resumed::default()
+        }];
+        let last = record.measurements.iter().map(|one| one.round).max();
+        for one in &mut record.measurements {
+            one.segment = usize::from(Some(one.round) == last);
+        }
+        assert!(told(&record, "b", 0).contains(" UTC, on machine 2, on servers"));
+        assert!(told(&record, "c", 0).contains(" UTC, on another host, on servers"));
+    }
 
     #[test]
     fn a_part_that_was_run_whole_is_not_told_in_short() {

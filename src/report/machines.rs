@@ -8,41 +8,78 @@ use crate::analysis::Summary;
 use crate::analysis::interval::machines::MACHINES_NEEDED;
 use crate::analysis::summary::{CellSummary, MachineFigure, Machines, Of, What};
 
-/// A table, and how to read it; nothing of one machine.
+/// Tables, and how to read them; nothing of one machine.
 pub fn blocks(summary: &Summary) -> Vec<Block> {
     let Some(machines) = &summary.machines else {
         return vec![];
     };
-    let of = count(machines.machines.len() as u64, "machine");
-    vec![
-        Block::Heading(format!("{of}: what each came to, its ratios paired on it")),
-        Block::Table(table(summary, machines)),
-        Block::Notes(notes(machines)),
-    ]
-}
-
-fn are_many(machines: &Machines) -> bool {
-    machines.machines.len() >= MACHINES_NEEDED
-}
-
-fn table(summary: &Summary, machines: &Machines) -> Table {
-    let mut columns: Vec<(String, bool)> = vec![("row".to_owned(), true), ("at".to_owned(), true)];
-    columns.push(("figure".to_owned(), true));
-    match are_many(machines) {
-        true => {
-            let all = ["over\nmachines", "least", "most"];
-            columns.extend(all.map(|title| (title.to_owned(), false)));
-        }
-        false => {
-            let numbers = machines.machines.iter().map(|machine| machine.number);
-            columns.extend(numbers.map(|number| (format!("machine\n{number}"), false)));
-        }
+    // All but one ran trials alone.
+    if machines.figures.is_empty() {
+        return vec![];
     }
-    columns.push((String::new(), true));
-    let columns: Vec<(&str, bool)> = columns.iter().map(|(t, words)| (&t[..], *words)).collect();
-    let mut table = Table::new(&columns);
+    let of = count(machines.machines.len() as u64, "machine");
+    let heading = format!("{of}: what each came to, its ratios paired on it");
     let told = machines.figures.iter().filter(|one| is_told(summary, one));
-    table.rows = told.map(|one| row(summary, machines, one)).collect();
+    let (over, each): (Vec<_>, Vec<_>) = told.partition(|one| has_many(one));
+    let tables = [
+        (!over.is_empty()).then(|| table_over(summary, &over)),
+        (!each.is_empty()).then(|| table_of_each(summary, machines, &each)),
+    ];
+    let tables = tables.into_iter().flatten();
+    let tables = tables.flat_map(|table| [Block::Space, Block::Table(table)]);
+    let notes = Block::Notes(notes(machines, (!over.is_empty(), !each.is_empty())));
+    [Block::Heading(heading)]
+        .into_iter()
+        .chain(tables.skip(1))
+        .chain([notes])
+        .collect()
+}
+
+/// Whether so many machines have the figure that an interval over them can be given.
+fn has_many(figure: &MachineFigure) -> bool {
+    figure.by_machine.iter().flatten().count() >= MACHINES_NEEDED
+}
+
+/// Figures over machines.
+fn table_over(summary: &Summary, figures: &[&MachineFigure]) -> Table {
+    let titles = ["over\nmachines", "least", "most"];
+    let row = |figure: &&MachineFigure| {
+        let (mut row, unit) = begun(summary, figure);
+        row.push(match is_signed(figure) {
+            true => Entry::plus_minus(figure.over_machines.map(Into::into), unit),
+            false => Entry::range(figure.over_machines, unit),
+        });
+        let values = figure.by_machine.iter().flatten().copied();
+        let ends = [values.clone().reduce(f64::min), values.reduce(f64::max)];
+        row.extend(ends.map(|end| Entry::number(end, unit)));
+        row.push(differ(figure));
+        row
+    };
+    let titles = titles.map(str::to_owned);
+    table(&titles, figures.iter().map(row).collect())
+}
+
+/// Figures of each machine that has them.
+fn table_of_each(summary: &Summary, machines: &Machines, figures: &[&MachineFigure]) -> Table {
+    let numbers = machines.machines.iter().map(|machine| machine.number);
+    let titles: Vec<String> = numbers.map(|number| format!("machine\n{number}")).collect();
+    let row = |figure: &&MachineFigure| {
+        let (mut row, unit) = begun(summary, figure);
+        let each = figure.by_machine.iter();
+        row.extend(each.map(|one| Entry::number(*one, unit)));
+        row.push(differ(figure));
+        row
+    };
+    table(&titles, figures.iter().map(row).collect())
+}
+
+fn table(titles: &[String], rows: Vec<Vec<Entry>>) -> Table {
+    let words = |title| (title, true);
+    let figures = titles.iter().map(|title| (&title[..], false));
+    let columns = ["row", "at", "figure"].map(words).into_iter();
+    let columns: Vec<(&str, bool)> = columns.chain(figures).chain([("differ", true)]).collect();
+    let mut table = Table::new(&columns);
+    table.rows = rows;
     table.without_empty_columns()
 }
 
@@ -68,33 +105,27 @@ fn main(cell: &CellSummary) -> What {
     }
 }
 
-fn row(summary: &Summary, machines: &Machines, figure: &MachineFigure) -> Vec<Entry> {
+/// What is told, and its unit. Of how many machines it is, where not of all.
+fn begun(summary: &Summary, figure: &MachineFigure) -> (Vec<Entry>, Unit) {
     let (label, at) = place(summary, figure.of);
-    let (word, unit) = named(summary, figure);
-    let mut row: Vec<Entry> = vec![label.into(), at.into(), word.into()];
-    let values = figure.by_machine.iter().flatten().copied();
-    match are_many(machines) {
-        true => {
-            let over = match is_signed(figure) {
-                true => Entry::plus_minus(figure.over_machines.map(Into::into), unit),
-                false => Entry::range(figure.over_machines, unit),
-            };
-            let ends = [values.clone().reduce(f64::min), values.reduce(f64::max)];
-            row.push(over);
-            row.extend(ends.map(|end| Entry::number(end, unit)));
-        }
-        false => row.extend(
-            figure
-                .by_machine
-                .iter()
-                .map(|one| Entry::number(*one, unit)),
-        ),
+    let (mut word, unit) = named(summary, figure);
+    let (there, all) = (
+        figure.by_machine.iter().flatten().count(),
+        figure.by_machine.len(),
+    );
+    if has_many(figure) && there < all {
+        word += &format!(" ({there} of {all} machines)");
     }
-    row.push(match figure.differ {
-        Some(true) => "differ".into(),
-        _ => Entry::NOTHING,
-    });
-    row
+    (vec![label.into(), at.into(), word.into()], unit)
+}
+
+/// Words where machines are shown to differ; a dash where nobody can tell.
+fn differ(figure: &MachineFigure) -> Entry {
+    match figure.differ {
+        Some(true) => "yes".into(),
+        Some(false) => "".into(),
+        None => Entry::NOTHING,
+    }
 }
 
 /// The row of modes, and what it was measured under.
@@ -155,30 +186,42 @@ fn is_signed(figure: &MachineFigure) -> bool {
     matches!(figure.of, Of::Anatomy(_)) || figure.what == What::Added
 }
 
-fn notes(machines: &Machines) -> Vec<String> {
-    let told = machines
-        .figures
-        .iter()
-        .filter(|one| one.differ.is_some())
-        .count();
-    let differ = machines
-        .figures
-        .iter()
-        .filter(|one| one.differ == Some(true));
-    let differ = differ.count();
-    let many = match are_many(machines) {
-        true => {
-            "Over machines: the median of all machines' figures, each the median over its own \
-             rounds, and its interval, which holds what a typical machine gives in at least 90 of \
-             100 such studies. Intervals elsewhere are over rounds: they tell of these machines."
-        }
-        false => {
-            "Fewer than five machines: no interval over machines. Each figure is the median over \
-             one machine's rounds. Intervals elsewhere are over rounds: they tell of these \
-             machines."
-        }
+/// How to read figures over machines and those of each, where there are any.
+fn notes(machines: &Machines, (has_over, has_each): (bool, bool)) -> Vec<String> {
+    let over = "Over machines: the median of all machines' figures, each the median over its own \
+                rounds, and its interval, which holds what a typical machine gives in at least 90 \
+                of 100 such studies. Intervals elsewhere are over rounds: they tell of these \
+                machines.";
+    let few = "Fewer than five machines: no interval over machines. Each figure is the median over \
+               one machine's rounds. Intervals elsewhere are over rounds: they tell of these \
+               machines.";
+    let each = "Figures that fewer than five machines have are told of each: the median over its \
+                rounds, and no interval over machines.";
+    let each = match machines.machines.len() {
+        MACHINES_NEEDED.. => each,
+        _ => few,
     };
-    let apart = match (told, differ) {
+    let read = [(has_over, over), (has_each, each)].into_iter();
+    let read = read.filter(|(is_there, _)| *is_there);
+    let mut notes: Vec<String> = read.map(|(_, said)| said.to_owned()).collect();
+    notes.push(apart(machines));
+    if !machines.rounds_split.is_empty() {
+        let rounds = numbered("round", &machines.rounds_split);
+        notes.push(format!(
+            "Begun by one machine and ended by another, left out here: {rounds}."
+        ));
+    }
+    notes
+}
+
+/// Whether machines differ.
+fn apart(machines: &Machines) -> String {
+    let of = |is_it: fn(&MachineFigure) -> bool| {
+        let figures = machines.figures.iter();
+        figures.filter(|one| is_it(one)).count()
+    };
+    let told = of(|one| one.differ.is_some());
+    match (told, of(|one| one.differ == Some(true))) {
         (0, _) => {
             "No two machines have two rounds: nobody can tell whether machines differ.".to_owned()
         }
@@ -191,15 +234,7 @@ fn notes(machines: &Machines) -> Vec<String> {
              figures; JSON has all of them. What differs belongs to a machine: no one figure \
              tells of all."
         ),
-    };
-    let mut notes = vec![many.to_owned(), apart];
-    if !machines.rounds_split.is_empty() {
-        let rounds = numbered("round", &machines.rounds_split);
-        notes.push(format!(
-            "Begun by one machine and ended by another, left out here: {rounds}."
-        ));
     }
-    notes
 }
 
 #[cfg(test)]
@@ -207,12 +242,17 @@ mod tests {
     use crate::analysis::example::Example;
     use crate::analysis::summarise;
     use crate::analysis::summary::PartOf;
-    use crate::record::{Host, PartFacts};
+    use crate::record::{Flag, Host, Measurement, PartFacts};
     use crate::report::{Format, render};
 
     /// The example in twelve rounds, dealt out to so many machines; on the last all round trips
     /// take half as long again.
     fn report(machines: u32) -> String {
+        report_of(machines, |_| false)
+    }
+
+    /// The same, with what `is_void` says of it left out.
+    fn report_of(machines: u32, is_void: fn(&Measurement) -> bool) -> String {
         let example = Example {
             rounds: 12,
             ..Example::default()
@@ -223,6 +263,9 @@ mod tests {
             if one.round % machines == 0 && record.header.cells[one.cell].mode == 2 {
                 one.commits = one.commits * 2 / 3;
             }
+        }
+        for one in record.measurements.iter_mut().filter(|one| is_void(one)) {
+            one.flags.push(Flag::LateLinks);
         }
         let facts = |part: PartOf| PartFacts {
             part,
@@ -258,6 +301,18 @@ mod tests {
         insta::assert_snapshot!(
             text[text.find("6 machines:").unwrap()..text.find("How to read").unwrap()]
         );
+    }
+
+    /// What a machine lacks leaves five of six, what two lack leaves four.
+    #[test]
+    fn what_fewer_than_five_of_many_have_is_told_of_each() {
+        let text = report_of(6, |one| match one.cell {
+            1 => one.round % 6 == 1,
+            4 => one.round % 6 < 2,
+            _ => false,
+        });
+        let told = &text[text.find("6 machines:").unwrap()..text.find("How to read").unwrap()];
+        insta::assert_snapshot!(told);
     }
 
     #[test]

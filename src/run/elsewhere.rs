@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::again::unmade;
 use crate::plan::Schedule;
 use crate::record::store::Record;
 
@@ -26,6 +27,9 @@ pub fn whole_rounds(
 
 /// The round that has measurements and is to have more.
 fn unfinished_round(record: &Record, schedule: &mut dyn Schedule) -> Option<u32> {
+    if let Some(one) = unmade(record) {
+        return Some(one.round);
+    }
     let there = record.measurements.iter();
     let outcomes: Vec<_> = there.map(|one| one.outcome(Duration::ZERO)).collect();
     let next = schedule.turns(&outcomes).get(outcomes.len())?.round;

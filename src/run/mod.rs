@@ -13,6 +13,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod activity;
+mod again;
 mod campaign;
 pub mod cpus;
 mod disks;

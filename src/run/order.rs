@@ -29,7 +29,7 @@ pub struct Order {
     pub machine: Option<String>,
     /// A round that another machine had begun and not ended: it is no part of `earlier`, and goes
     /// out of the record.
-    pub left_out: Option<u32>,
+    pub round_left_out: Option<u32>,
 }
 
 impl Order {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::again::{AGAIN_MAX, AGAIN_SHARE, place, unmade_of, voided};
 use super::events::{CampaignStep, Event, Events, Injected, Step};
 use super::keeper::Keeper;
 use super::measure::{STOLEN_SHARE_MAX, measure};
@@ -13,11 +14,6 @@ use crate::plan::{self, Cell, Outcome, Schedule, Turn};
 use crate::record::Measurement;
 use crate::record::packed::PackedCampaign;
 use crate::record::trials::Campaign;
-
-/// A disturbed measurement is made again at most this often,
-pub(super) const AGAIN_MAX: u32 = 2;
-/// and a run makes this share of its measurements again at most, so that its length is bounded.
-pub(super) const AGAIN_SHARE: f64 = 0.25;
 
 /// A host that steals CPU time does so for some seconds: before a measurement is made again, it is
 /// asked at most so often whether it still does,
@@ -77,6 +73,7 @@ fn run_to_the_end<T: Target>(
         keeper: Keeper::open(order, header)?,
         foreseen: turns.get(..outcomes.len()).unwrap_or(&turns).to_vec(),
         outcomes,
+        unmade: unmade_of(order).cloned(),
         made_again: 0,
         calm_looks: 0,
         entered: None,
@@ -101,20 +98,21 @@ fn trials_ahead(order: &Order) -> Vec<Duration> {
 
 /// Of the measurements that are there already.
 fn earlier_outcomes(order: &Order) -> Vec<Outcome> {
-    let earlier = order.earlier.iter();
-    let measurements = earlier.flat_map(|record| &record.measurements);
-    measurements
+    made(order)
         .map(|measurement| measurement.outcome(Duration::ZERO))
         .collect()
 }
 
+/// All that is there but what is to be made again.
+fn made(order: &Order) -> impl Iterator<Item = &Measurement> {
+    let unmade = unmade_of(order).map(place);
+    let all = order.earlier.iter().flat_map(|record| &record.measurements);
+    all.filter(move |one| Some(place(one)) != unmade)
+}
+
 /// What is there already must be what the schedule would have measured first.
 fn check_is_beginning(order: &Order, turns: &[Turn]) -> Result<()> {
-    let Some(record) = &order.earlier else {
-        return Ok(());
-    };
-    let there = record.measurements.iter();
-    let mut there: Vec<(u32, usize, u32)> = there.map(|m| (m.round, m.cell, m.turn)).collect();
+    let mut there: Vec<(u32, usize, u32)> = made(order).map(place).collect();
     let first = turns.iter().take(there.len());
     let mut first: Vec<(u32, usize, u32)> = first.map(|t| (t.round, t.cell, t.repeat)).collect();
     there.sort_unstable();
@@ -141,6 +139,8 @@ struct StudyRun<'a, T> {
     outcomes: Vec<Outcome>,
     /// All turns that are certain, those taken included; told as steps.
     foreseen: Vec<Turn>,
+    /// What a run before ended with, until it is made again.
+    unmade: Option<Measurement>,
     /// How many disturbed measurements were made again.
     made_again: usize,
     /// How often the host was seen to steal CPU time before one was.
@@ -242,7 +242,9 @@ impl<T: Target> StudyRun<'_, T> {
     /// slow.
     fn measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
         let study = &self.order.study;
-        let mut voided = Vec::new();
+        let at = (turn.round, turn.cell, turn.repeat);
+        let before = self.unmade.take_if(|one| place(one) == at);
+        let mut voided = before.map_or_else(Vec::new, voided);
         let again_max = (self.foreseen.len() as f64 * AGAIN_SHARE).ceil() as usize;
         loop {
             let measurement = measure(self.target, study, (turn, cell), self.events)?;

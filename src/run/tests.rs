@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use tempfile::TempDir;
 
+use super::again::AGAIN_MAX;
 use super::events::{Event, Step};
 use super::order::Order;
-use super::study_run::{AGAIN_MAX, CALM_LOOKS_MAX, CALM_LOOKS_OF_RUN_MAX, run_study};
+use super::study_run::{CALM_LOOKS_MAX, CALM_LOOKS_OF_RUN_MAX, run_study};
 use super::whole::{Whole, trials};
 use crate::error::{Error, Result};
 use crate::plan::{Cell, Outcome, Schedule, StudyPart, Turn, parts, plan};
@@ -61,7 +62,7 @@ fn order(study: &Study) -> (TempDir, Order) {
         whole: None,
         self_test: vec![],
         machine: None,
-        left_out: None,
+        round_left_out: None,
     };
     (folder, order)
 }

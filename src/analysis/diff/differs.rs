@@ -325,7 +325,8 @@ mod tests {
 
     #[test]
     fn variables_that_nobody_asked_for_are_held_against_each_other_too() {
-        let a = Example::default().record().header;
+        let mut a = Example::default().record().header;
+        a.labs.truncate(1);
         let mut b = a.clone();
         assert_eq!(unlike_variables([&a, &b]), BTreeSet::new());
         let node = b.labs[0].variables.values_mut().next().unwrap();
@@ -337,7 +338,6 @@ mod tests {
             BTreeSet::new(),
             "A does not tell"
         );
-        let mut a = a;
         for node in a.labs[0].variables.values_mut() {
             for name in ["server_uuid", "gtid_executed", "innodb_page_cleaners"] {
                 node.insert(name.to_owned(), "a's".to_owned());

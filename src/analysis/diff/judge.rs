@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::machines::Machines;
 use super::measured::{ByRound, Measured};
 use super::quantity::Quantity;
 use super::told::{Figure, Open, Place, Verdict, Which};
+use crate::analysis::interval::machines::MACHINES_NEEDED;
 use crate::analysis::interval::two_runs::{Drift, TwoRuns};
 use crate::analysis::interval::{Noise, Risk, median};
 use crate::analysis::summary::Estimate;
@@ -44,7 +46,7 @@ impl Held {
 }
 
 /// All quantities of all places, not judged yet.
-pub fn held(places: &[Both], terms: Terms) -> Vec<Held> {
+pub fn held(places: &[Both], machines: &[Machines; 2], terms: Terms) -> Vec<Held> {
     let mut quantities: Vec<Quantity> = Vec::new();
     for both in places {
         quantities.extend(both.a.figures.keys().chain(both.b.figures.keys()));
@@ -63,28 +65,64 @@ pub fn held(places: &[Both], terms: Terms) -> Vec<Held> {
     let drifts: BTreeMap<Quantity, [Drift; 2]> = quantities.into_iter().map(drifts).collect();
     let of_place = |both| {
         let all = drifts.iter();
-        all.filter_map(move |(quantity, drifts)| figure(both, *quantity, *drifts, terms))
+        all.filter_map(move |(quantity, drifts)| {
+            let values = Values::of(both, *quantity, *drifts, machines);
+            figure(both, *quantity, &values, terms)
+        })
     };
     places.iter().flat_map(of_place).collect()
 }
 
+/// What is held against each other of one quantity at one place.
+struct Values {
+    /// Rounds that have it.
+    rounds: [usize; 2],
+    /// Of each round, or where either record is of several machines of each machine.
+    each: [Vec<f64>; 2],
+    drifts: [Drift; 2],
+    /// Of machines, one has fewer than tell how machines stray.
+    are_few_machines: bool,
+}
+
+impl Values {
+    fn of(both: &Both, of: Quantity, drifts: [Drift; 2], machines: &[Machines; 2]) -> Values {
+        let figures = [&both.a, &both.b].map(|side| side.figures.get(&of));
+        let rounds = figures.map(|rounds| rounds.map_or(0, ByRound::len));
+        if !machines.iter().any(Machines::are_several) {
+            let values = |rounds: &ByRound| rounds.values().copied().collect();
+            return Values {
+                rounds,
+                each: figures.map(|rounds| rounds.map(values).unwrap_or_default()),
+                drifts,
+                are_few_machines: false,
+            };
+        }
+        let each = [0, 1].map(|which: usize| {
+            let values = figures[which].map(|all| machines[which].values(all, of.noise()));
+            values.unwrap_or_default()
+        });
+        Values {
+            rounds,
+            are_few_machines: each.iter().any(|values| values.len() < MACHINES_NEEDED),
+            each,
+            // Each machine's value strays by its own drift already.
+            drifts: [Drift::default(); 2],
+        }
+    }
+}
+
 /// `None` where neither has it.
-fn figure(both: &Both, quantity: Quantity, drifts: [Drift; 2], terms: Terms) -> Option<Held> {
-    let sides = [&both.a, &both.b];
-    let rounds = sides.map(|side| side.figures.get(&quantity));
-    if rounds.iter().all(Option::is_none) {
+fn figure(both: &Both, quantity: Quantity, values: &Values, terms: Terms) -> Option<Held> {
+    if values.rounds == [0, 0] {
         return None;
     }
-    let values = rounds.map(|rounds| {
-        let all = rounds.into_iter().flat_map(|rounds| rounds.values());
-        all.copied().collect::<Vec<f64>>()
-    });
-    let [a, b] = [&values[0], &values[1]].map(|values| median(values));
-    let open = open(sides, &values);
+    let [a, b] = [0, 1].map(|which: usize| median(&values.each[which]));
+    let open = open([&both.a, &both.b], values);
     let noise = quantity.noise();
     let unit = unit(noise, a);
     let between = terms.between_runs * unit;
-    let two = || TwoRuns::of([&values[0], &values[1]], drifts, between, noise);
+    let each = [0, 1].map(|which: usize| &values.each[which][..]);
+    let two = || TwoRuns::of(each, values.drifts, between, noise);
     let two = if open.is_none() { two() } else { None };
     let told = two.map(|two| two.estimate(terms.risk));
     let is_ratio = noise == Noise::Multiplies;
@@ -96,8 +134,8 @@ fn figure(both: &Both, quantity: Quantity, drifts: [Drift; 2], terms: Terms) -> 
         label_b: both.label_b.clone(),
         a,
         b,
-        rounds_a: values[0].len(),
-        rounds_b: values[1].len(),
+        rounds_a: values.rounds[0],
+        rounds_b: values.rounds[1],
         ratio: told.filter(|_| is_ratio),
         difference: told.filter(|_| !is_ratio),
         smallest_shown: None,
@@ -122,16 +160,18 @@ fn unit(noise: Noise, a: Option<f64>) -> f64 {
 }
 
 /// Why a figure has no interval.
-fn open([a, b]: [&Measured; 2], values: &[Vec<f64>; 2]) -> Option<Open> {
-    let each = [(Which::A, a, &values[0]), (Which::B, b, &values[1])];
+fn open([a, b]: [&Measured; 2], values: &Values) -> Option<Open> {
+    let rounds = values.rounds;
+    let each = [(Which::A, a, rounds[0]), (Which::B, b, rounds[1])];
     let why = |why: fn(Which) -> Open, is_so: fn(&Measured, usize) -> bool| {
         let mut each = each.iter();
-        let found = each.find(|(_, side, values)| is_so(side, values.len()));
+        let found = each.find(|(_, side, there)| is_so(side, *there));
         found.map(|(which, _, _)| why(*which))
     };
     why(Open::Lacks, |_, there| there == 0)
         .or_else(|| why(Open::LacksInARound, |side, there| there < side.rounds))
         .or_else(|| why(Open::OneRound, |_, there| there == 1))
+        .or_else(|| values.are_few_machines.then_some(Open::SeveralMachines))
 }
 
 /// The verdict of a figure, of which it is known whether it is shown to differ as one of all.

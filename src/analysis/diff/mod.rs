@@ -3,7 +3,7 @@
 //!
 //! - `refusal`: what cannot be compared; `places`: which cells are the same; `found`: what both
 //!   have; `differs`: how the runs differ besides
-//! - `measured`: what a cell came to; `judge`: figures and their verdicts; `trials`: what was lost
+//! - `measured`: what a cell came to; `machines`: on which machine; `judge`: figures and their verdicts; `trials`: what was lost
 //! - `limit`, `gate`: what may become worse, and by how much; `told`: what comes of all, as plain
 //!   types
 
@@ -12,6 +12,7 @@ mod found;
 mod gate;
 mod judge;
 pub mod limit;
+mod machines;
 mod measured;
 mod places;
 pub mod quantity;
@@ -27,6 +28,7 @@ pub use differs::{settings, surroundings, unlike_variables};
 use found::{Cells, Faults, round_trips};
 use judge::{Held, Terms};
 use limit::Limit;
+use machines::Machines;
 use refusal::Refusal;
 use told::{Counts, Diff, Side, TrialsHeld, Verdict};
 
@@ -83,7 +85,9 @@ pub fn compare(a: Named, b: Named, asked: &Asked) -> Result<Diff, Refusal> {
         alike_within: asked.alike_within,
         between_runs: asked.between_runs,
     };
-    let (mut figures, trials) = judged(judge::held(&places, terms), faults.held(), terms);
+    let machines = records.map(Machines::of);
+    let held = judge::held(&places, &machines, terms);
+    let (mut figures, trials) = judged(held, faults.held(), terms);
     let many = family(&figures, &trials);
     judge::tell_smallest(&mut figures, terms.risk.shared_by(many));
     let rows = cells.rows().into_iter().chain(faults.rows()).collect();

@@ -11,7 +11,8 @@ use super::told::{Figure, LimitVerdict, Open, Place, Which};
 use super::*;
 use crate::analysis::example::{Example, equal, six};
 use crate::analysis::worth;
-use crate::plan::Axis;
+use crate::plan::{Axis, PartOf};
+use crate::record::{Host, PartFacts};
 use crate::study::{SysbenchLoad, Workload};
 
 type Random = ChaCha8Rng;
@@ -21,6 +22,11 @@ const TERMS: Terms = Terms {
     alike_within: Asked::ALIKE_WITHIN,
     between_runs: Asked::BETWEEN_RUNS,
 };
+
+/// Each record's own.
+fn one_machine() -> [Machines; 2] {
+    Default::default()
+}
 
 fn by_round(values: &[f64]) -> ByRound {
     (1..).zip(values.iter().copied()).collect()
@@ -44,7 +50,7 @@ fn both(a: Measured, b: Measured) -> Both {
 }
 
 fn of(places: &[Both]) -> Vec<Figure> {
-    let (held, _) = judged(judge::held(places, TERMS), vec![], TERMS);
+    let (held, _) = judged(judge::held(places, &one_machine(), TERMS), vec![], TERMS);
     held.into_iter().map(|held| held.figure).collect()
 }
 
@@ -81,7 +87,7 @@ fn each_verdict_has_its_figures() {
 fn a_wide_interval_leaves_it_open_and_tells_how_small_a_difference_would_have_shown() {
     let wide = [60.0, 140.0, 90.0, 110.0];
     let places = [both(one(Quantity::P50, &wide), one(Quantity::P50, &wide))];
-    let (mut held, _) = judged(judge::held(&places, TERMS), vec![], TERMS);
+    let (mut held, _) = judged(judge::held(&places, &one_machine(), TERMS), vec![], TERMS);
     judge::tell_smallest(&mut held, TERMS.risk);
     let figure = held.remove(0).figure;
     assert_eq!(figure.verdict, Verdict::CannotTell);
@@ -488,5 +494,102 @@ fn faults_of_both_are_compared_and_controls_are_not() {
     assert!(
         told.not_compared[0].starts_with("faults that A alone has tried"),
         "{told:?}"
+    );
+}
+
+// Several machines.
+
+/// The example's rounds dealt out to so many machines, none of which gets slower; on each of them
+/// everything takes as many times as long as `slower` says of its number.
+fn on_machines(rounds: u32, machines: u32, slower: fn(u32) -> f64) -> Record {
+    let example = Example {
+        rounds,
+        ..Example::default()
+    };
+    let mut record = example.record();
+    for one in &mut record.measurements {
+        let host = 0.9_f64.powi(one.round as i32) * slower(one.round % machines + 1);
+        one.round += 1;
+        one.commits = (one.commits as f64 / host) as u64;
+    }
+    let facts = |part: PartOf| PartFacts {
+        part,
+        command_line: vec![],
+        started_unix_ms: 0,
+        host: Host {
+            machine: Some(part.to_string()),
+            ..Host::default()
+        },
+        self_test: None,
+        labs: vec![],
+    };
+    record.header.parts = PartOf::all(machines).map(facts).collect();
+    record
+}
+
+/// Throughput of all cells, and whether a limit of it is kept.
+fn throughputs(a: &Record, b: &Record) -> (Vec<Figure>, LimitVerdict) {
+    let asked = asked(&["throughput:-20%"]);
+    let told = compare((a, "a"), (b, "b"), &asked).expect("a comparison");
+    let mut all = told.figures;
+    all.retain(|figure| figure.quantity == Quantity::Throughput);
+    (all, told.limits[0].verdict)
+}
+
+/// Twelve rounds of a machine on which all takes twice as long are no twelve machines.
+#[test]
+fn rounds_of_a_few_machines_tell_nothing_of_others() {
+    let fast: fn(u32) -> f64 = |_| 1.0;
+    let slow: fn(u32) -> f64 = |number| if number == 2 { 2.0 } else { 1.9 };
+    let one = on_machines(12, 1, fast);
+    let pairs = [
+        (one.clone(), on_machines(12, 2, slow)),
+        (on_machines(12, 3, fast), on_machines(12, 3, slow)),
+        (on_machines(12, 6, fast), one.clone()),
+    ];
+    for (a, b) in &pairs {
+        for (a, b) in [(a, b), (b, a)] {
+            let (figures, limit) = throughputs(a, b);
+            let is_open = |figure: &Figure| {
+                let told = (figure.verdict, figure.open, figure.ratio);
+                told == (Verdict::CannotTell, Some(Open::SeveralMachines), None)
+            };
+            assert!(
+                !figures.is_empty() && figures.iter().all(is_open),
+                "{figures:?}"
+            );
+            assert_eq!(limit, LimitVerdict::CannotTell);
+        }
+    }
+    let (figures, limit) = throughputs(&one, &on_machines(12, 1, |_| 2.0));
+    assert!(
+        figures
+            .iter()
+            .all(|figure| figure.verdict == Verdict::Worse)
+    );
+    assert_eq!(limit, LimitVerdict::Exceeded);
+}
+
+/// Six machines each: what differs on all of them is told, and machines count, not rounds.
+#[test]
+fn machines_are_held_against_machines() {
+    let fast = on_machines(12, 6, |_| 1.0);
+    let (figures, limit) = throughputs(&fast, &on_machines(12, 6, |_| 3.0));
+    assert!(
+        figures
+            .iter()
+            .all(|figure| figure.verdict == Verdict::Worse)
+    );
+    assert_eq!(limit, LimitVerdict::Exceeded);
+    // One machine in six is another: of rounds it is two in twelve, again and again.
+    let uneven: fn(u32) -> f64 = |number| if number == 1 { 9.0 } else { 1.0 };
+    let width = |rounds| {
+        let (figures, _) = throughputs(&fast, &on_machines(rounds, 6, uneven));
+        let of = figures[0].ratio.expect("an interval");
+        of.high.expect("an end") / of.low.expect("an end")
+    };
+    assert!(
+        width(48) > 0.7 * width(12),
+        "more rounds are no more machines"
     );
 }

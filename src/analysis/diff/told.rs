@@ -118,7 +118,7 @@ pub struct Figure {
     /// What B calls the row, where it is another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_b: Option<String>,
-    /// Medians over rounds.
+    /// Medians over rounds; where either record is of several machines, over machines.
     pub a: Option<f64>,
     pub b: Option<f64>,
     /// Rounds that have a figure.
@@ -164,6 +164,9 @@ pub enum Open {
     Lacks(Which),
     /// Some round of a record lacks it: those that are left say nothing of that one.
     LacksInARound(Which),
+    /// Several machines measured a record, and one of the two has fewer than tell how machines
+    /// stray.
+    SeveralMachines,
     /// It has a value of zero, and so no ratio.
     Zero,
     /// Alone it would be a difference, as one of so many it may be chance.

@@ -10,15 +10,13 @@ use super::{Estimate, Noise, Risk, estimate, median};
 pub const MACHINES_NEEDED: usize = 5;
 
 /// What a typical machine gives. Each machine is one value, the median over its rounds, however
-/// many it had: rounds of one machine share all that is its own, and do not tell of others. `None`
-/// of fewer than [`MACHINES_NEEDED`].
+/// many it had: rounds of one machine share all that is its own, and do not tell of others. A
+/// machine without rounds of it has no value. `None` with fewer than [`MACHINES_NEEDED`] that have.
 pub fn over_machines(machines: &[Vec<f64>], noise: Noise, risk: Risk) -> Option<Estimate> {
-    let each: Vec<f64> = machines
-        .iter()
-        .filter_map(|own| of_one(own, noise))
-        .collect();
-    let is_whole = each.len() == machines.len() && each.len() >= MACHINES_NEEDED;
-    is_whole.then(|| estimate(&each, noise, risk)).flatten()
+    let each = machines.iter().filter_map(|own| of_one(own, noise));
+    let each: Vec<f64> = each.collect();
+    let are_enough = each.len() >= MACHINES_NEEDED;
+    are_enough.then(|| estimate(&each, noise, risk)).flatten()
 }
 
 /// The median over a machine's rounds, on the scale on which noise adds.

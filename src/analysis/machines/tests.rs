@@ -1,8 +1,12 @@
 use super::*;
 use crate::analysis::cells;
-use crate::analysis::example::Example;
+use crate::analysis::example::{Example, anatomy_points, equal, flush};
 use crate::plan::PartOf;
-use crate::record::{PartFacts, Resumed};
+use crate::record::packed::PackedCampaign;
+use crate::record::trials::{Campaign, Trial};
+use crate::record::{Flag, PartFacts, Resumed};
+use crate::study::fault::Durability;
+use crate::study::faults::Fault;
 
 fn host(name: &str) -> Host {
     Host {
@@ -17,6 +21,10 @@ fn merged(rounds: u32, machines: &[&str]) -> Record {
         rounds,
         ..Example::default()
     };
+    dealt_out(&example, machines)
+}
+
+fn dealt_out(example: &Example, machines: &[&str]) -> Record {
     let mut record = example.record();
     for one in &mut record.measurements {
         one.round += 1;
@@ -36,7 +44,11 @@ fn merged(rounds: u32, machines: &[&str]) -> Record {
 }
 
 fn told(record: &Record) -> Option<Machines> {
-    summarise(record, &cells::summarise(record))
+    summarise(
+        record,
+        &cells::summarise(record),
+        &anatomy::summarise(record),
+    )
 }
 
 fn figure(machines: &Machines, of: Of, what: What) -> &MachineFigure {
@@ -155,9 +167,106 @@ fn a_part_that_went_on_elsewhere_has_rounds_of_both_machines() {
     assert!((of_b.unwrap() / last - 1.0).abs() < 1e-9);
 }
 
+/// A round on each of two machines, with two points where both distance and flush time are raised.
+/// In the first round cells at that distance and flush time are void.
+fn with_a_void_corner(rtt_ms: f64, flush_ms: f64) -> Machines {
+    let mut example = Example::anatomy();
+    example.rounds = 2;
+    example.on_disks = anatomy_points();
+    example.on_disks.push((equal(8.0), flush(4.0)));
+    let mut record = dealt_out(&example, &["a", "b"]);
+    let (distances, disks) = (equal(rtt_ms), Some(flush(flush_ms)));
+    let cells = &record.header.cells;
+    for one in record.measurements.iter_mut().filter(|one| one.round == 1) {
+        let cell = &cells[one.cell];
+        if cell.distances == distances && cell.disks == disks {
+            one.flags.push(Flag::LateLinks);
+        }
+    }
+    told(&record).unwrap()
+}
+
+#[test]
+fn a_point_that_a_round_lacks_leaves_the_others_in_their_places() {
+    let machines = with_a_void_corner(2.15, 4.0);
+    for row in 0..8 {
+        let there = |what| {
+            let values = &figure(&machines, Of::Anatomy(row), what).by_machine;
+            values.iter().map(Option::is_some).collect::<Vec<bool>>()
+        };
+        assert_eq!(there(What::BeyondSum(0)), [false, true], "{row}");
+        assert_eq!(there(What::BeyondSum(1)), [true, true], "{row}");
+        assert_eq!(there(What::RoundTrips), [true, true], "{row}");
+    }
+}
+
+#[test]
+fn a_round_that_lacks_a_point_of_the_line_has_none_on_other_disks() {
+    let machines = with_a_void_corner(2.15, 0.0);
+    for what in [What::RoundTrips, What::Work] {
+        let values = &figure(&machines, Of::Anatomy(2), what).by_machine;
+        assert!(values[0].is_none() && values[1].is_some(), "{values:?}");
+    }
+}
+
 #[test]
 fn single_rounds_tell_nothing_of_whether_machines_differ() {
     let machines = told(&merged(2, &["a", "b"])).unwrap();
     let is_open = |one: &MachineFigure| (one.differ, one.chance_if_alike) == (None, None);
     assert!(machines.figures.iter().all(is_open));
+}
+
+/// Trials of the first mode, each with its number and how often the run had been gone on with.
+fn with_trials(record: &mut Record, trials: &[(u32, usize)]) {
+    let trial = |&(number, segment)| Trial {
+        number,
+        segment,
+        ..Trial::default()
+    };
+    let campaign = Campaign {
+        durability: Durability::STRICT,
+        fault: Fault::default(),
+        trials: trials.iter().map(trial).collect(),
+    };
+    record.campaigns = [(0, vec![PackedCampaign::of(&campaign)])].into();
+}
+
+#[test]
+fn a_machine_that_ran_trials_alone_is_told_and_is_in_no_figure() {
+    let went_on = |machine| Resumed {
+        host: host(machine),
+        ..Resumed::default()
+    };
+    let mut record = Example::default().record();
+    record.header.host = host("a");
+    record.header.resumed = vec![went_on("b")];
+    with_trials(&mut record, &[(0, 0), (0, 0)]);
+    assert_eq!(told(&record), None, "older trials say nothing");
+    with_trials(&mut record, &[(1, 0), (2, 1), (3, 1)]);
+    let machines = told(&record).unwrap();
+    let done = machines.machines.iter();
+    let done: Vec<(bool, usize)> = done
+        .map(|one| (one.rounds.is_empty(), one.trials))
+        .collect();
+    assert_eq!(done, [(false, 1), (true, 2)]);
+    assert!(machines.figures.is_empty(), "they are the record's own");
+    // Beside five that measured.
+    let mut record = merged(10, &["a", "b", "c", "d", "e"]);
+    record.header.resumed = vec![Resumed {
+        part: Some(PartOf { number: 1, of: 5 }),
+        ..went_on("f")
+    }];
+    let without = told(&record).unwrap();
+    with_trials(&mut record, &[(1, 1), (2, 0)]);
+    let with = told(&record).unwrap();
+    let trials: Vec<usize> = with.machines.iter().map(|one| one.trials).collect();
+    assert_eq!(trials, [0, 1, 0, 0, 0, 1]);
+    for (with, without) in with.figures.iter().zip(&without.figures) {
+        assert_eq!(with.by_machine[..5], without.by_machine[..]);
+        assert_eq!(
+            (with.by_machine[5], with.over_machines),
+            (None, without.over_machines)
+        );
+        assert_eq!(with.differ, without.differ);
+    }
 }

@@ -25,6 +25,13 @@ pub struct Machine {
     pub parts: Vec<PartOf>,
     /// Rounds that it measured, whole or not.
     pub rounds: Vec<u32>,
+    /// How many trials of faults it ran.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub trials: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A figure, machine by machine.
@@ -34,7 +41,7 @@ pub struct MachineFigure {
     pub what: What,
     /// Of each machine the median over its rounds; absent where it has none.
     pub by_machine: Vec<Option<f64>>,
-    /// What a typical machine gives; absent with fewer than five, or where one has no figure.
+    /// What a typical machine gives; absent where fewer than five have one.
     pub over_machines: Option<Estimate>,
     /// The chance of machines that are alike to stray so far, by their rounds; absent where fewer
     /// than two machines have two rounds of it.

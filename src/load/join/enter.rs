@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustls::{ClientConnection, StreamOwned};
@@ -13,7 +13,7 @@ use super::hello::{Answer, Hello, StudyName};
 use super::relay::{End, Relay};
 use super::ticket::Ticket;
 use super::tls::{believing, is_other_certificate, mind, name};
-use crate::error::{Mistake, Result, Tried, breakdown};
+use crate::error::{Error, Mistake, Result, Tried, breakdown};
 use crate::load::driver::serve;
 
 /// The variable that a token may be given in.
@@ -43,6 +43,23 @@ pub struct Entry {
     pub within: Duration,
 }
 
+impl TicketFrom {
+    /// The ticket names another certificate than the one at that address.
+    fn is_of_another_run(&self, address: &str) -> Mistake {
+        let allowed = format!(
+            "is of another run: the certificate at {address} is not the one that it names; take \
+             the file that this run wrote"
+        );
+        match self {
+            TicketFrom::File(path) => {
+                let given = path.display().to_string();
+                Mistake::new("command line", "--token", &given, &allowed)
+            }
+            TicketFrom::Variable(_) => Mistake::new("environment", TOKEN_VARIABLE, "", &allowed),
+        }
+    }
+}
+
 /// Joins a run and drives its load until the run is over. `tell` hears, in whole words, how it
 /// comes along.
 ///
@@ -50,9 +67,9 @@ pub struct Entry {
 /// A mistake if the run does not take it, a breakdown if there is none in time or it is cut off.
 pub fn join(entry: &Entry, tell: &mut dyn FnMut(String)) -> Result<()> {
     let begun = Instant::now();
-    let mut told = String::new();
+    let (mut told, mut stale) = (String::new(), None);
     let inside = loop {
-        let why = match knock(entry, begun)? {
+        let why = match knock(entry, begun, &mut stale)? {
             Ok(inside) => break inside,
             Err(why) => why,
         };
@@ -60,17 +77,22 @@ pub fn join(entry: &Entry, tell: &mut dyn FnMut(String)) -> Result<()> {
             tell(format!("waiting for a run at {}: {why}", entry.address));
         }
         if begun.elapsed() >= entry.within {
-            let status = format!("none in {} s: {why}", entry.within.as_secs());
-            return Err(breakdown(
-                format!("join a run at {}", entry.address),
-                status,
-            ));
+            return Err(nobody(entry, &why, stale.is_some()));
         }
         told = why;
         std::thread::sleep(LOOK_EVERY);
     };
     tell(inside.welcome.clone());
     drive(inside, &entry.address)
+}
+
+/// What is told of a driver that was not let in in time.
+fn nobody(entry: &Entry, why: &str, is_of_another: bool) -> Error {
+    if is_of_another {
+        return entry.ticket.is_of_another_run(&entry.address).into();
+    }
+    let status = format!("none in {} s: {why}", entry.within.as_secs());
+    breakdown(format!("join a run at {}", entry.address), status)
 }
 
 /// A connection to a run that has let us in.
@@ -88,26 +110,62 @@ impl Inside {
     }
 }
 
-/// Why there is nobody yet.
-type NotYet = String;
+/// Why we are not inside yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotYet {
+    /// In words.
+    Nobody(String),
+    /// Somebody else's certificate is there than the one that the ticket names.
+    AnotherRun,
+}
 
-fn knock(entry: &Entry, begun: Instant) -> Result<std::result::Result<Inside, NotYet>> {
+/// Comes in, or says in words why not yet. `stale` is a ticket that was found to be of another run
+/// than the one that is there. A run that begins writes its file anew: until then nobody knocks
+/// with the old one.
+fn knock(
+    entry: &Entry,
+    begun: Instant,
+    stale: &mut Option<Ticket>,
+) -> Result<std::result::Result<Inside, String>> {
+    let is_old = |path: &Path| format!("{} is of another run; it is read again", path.display());
     let ticket = match &entry.ticket {
         TicketFrom::Variable(ticket) => ticket.clone(),
         TicketFrom::File(path) => match std::fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
+                *stale = None;
                 return Ok(Err(format!("{} is not there", path.display())));
             }
-            text => ticket_in(path.display().to_string(), text)?,
+            text => {
+                let ticket = ticket_in(path.display().to_string(), text)?;
+                if stale.as_ref() == Some(&ticket) {
+                    return Ok(Err(is_old(path)));
+                }
+                ticket
+            }
         },
     };
+    *stale = None;
     let socket = match connect(&entry.address) {
         Ok(socket) => socket,
         Err(error) => return Ok(Err(error.to_string())),
     };
     let left = entry.within.saturating_sub(begun.elapsed());
     let hello = Hello::of(&ticket, entry.study.clone());
-    enter(socket, (&entry.address, left), &ticket, &hello)
+    let why = match enter(socket, (&entry.address, left), &ticket, &hello)? {
+        Ok(inside) => return Ok(Ok(inside)),
+        Err(why) => why,
+    };
+    match (why, &entry.ticket) {
+        (NotYet::Nobody(why), _) => Ok(Err(why)),
+        (NotYet::AnotherRun, TicketFrom::File(path)) => {
+            *stale = Some(ticket);
+            Ok(Err(is_old(path)))
+        }
+        // What is in a variable stays as it is.
+        (NotYet::AnotherRun, TicketFrom::Variable(_)) => {
+            Err(entry.ticket.is_of_another_run(&entry.address).into())
+        }
+    }
 }
 
 fn ticket_in(place: String, text: io::Result<String>) -> Result<Ticket> {
@@ -133,7 +191,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 /// has all its drivers looks at others when it loses one.
 ///
 /// # Errors
-/// A mistake if this is another run, or does not take it.
+/// A mistake if the run does not take it.
 pub fn enter(
     socket: TcpStream,
     (address, within): (&str, Duration),
@@ -153,18 +211,13 @@ pub fn enter(
     let said = own.write_all(&line).and_then(|()| own.flush());
     let heard = said.and_then(|()| stream.read_line(&mut answer));
     match heard {
-        Err(error) if is_other_certificate(&error) => {
-            let allowed = format!(
-                "is of another run: the certificate at {address} is not the one that it names; \
-                 take the file that this run wrote"
-            );
-            return Err(Mistake::new("command line", "--token", "", &allowed).into());
-        }
+        Err(error) if is_other_certificate(&error) => return Ok(Err(NotYet::AnotherRun)),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            return Ok(Err("it has all the drivers that it waits for".to_owned()));
+            let why = "it has all the drivers that it waits for".to_owned();
+            return Ok(Err(NotYet::Nobody(why)));
         }
-        Err(error) => return Ok(Err(error.to_string())),
-        Ok(0) => return Ok(Err("it closed the connection".to_owned())),
+        Err(error) => return Ok(Err(NotYet::Nobody(error.to_string()))),
+        Ok(0) => return Ok(Err(NotYet::Nobody("it closed the connection".to_owned()))),
         Ok(_) => {}
     }
     match serde_json::from_str(&answer).tried(tried)? {
@@ -179,7 +232,11 @@ pub fn enter(
     }
 }
 
-fn drive(inside: Inside, address: &str) -> Result<()> {
+/// Drives what the run says, until it is over.
+///
+/// # Errors
+/// A breakdown if the run is gone without a word, or has given this driver up.
+pub fn drive(inside: Inside, address: &str) -> Result<()> {
     let tried = || format!("drive the load of the run at {address}");
     let commands = inside.stream.buffer().to_vec();
     let StreamOwned { conn, sock } = inside.stream.into_inner();

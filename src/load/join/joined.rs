@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::door::{Caller, Door};
 use super::remote::{Lost, Remote};
+use super::seconds::Seconds;
+use super::tls::SILENCE_LIMIT;
 use crate::error::{Error, Result, breakdown};
+use crate::lab::node::pause;
 use crate::lab::sandbox::stop_asked;
 use crate::load::clock::{Clock, Exchange, Offset};
 use crate::load::job::{Command, Job, Reply, Snapshot};
 use crate::load::merge::merge;
 use crate::load::split::split;
+use crate::load::workload::has_unique_numbers;
 
 /// How often each is asked what time it is: the quickest answer counts.
 const EXCHANGES: usize = 8;
@@ -26,8 +30,16 @@ const STOP_LIMIT: Duration = Duration::from_secs(20);
 const LEAD: Duration = Duration::from_millis(20);
 const LEAD_OF_EACH: Duration = Duration::from_micros(500);
 const LEAD_ROUND_TRIPS: u32 = 4;
+/// Which unique numbers a lost driver has used is not known: those of the next load begin so far
+/// ahead of the last that was told. No servers take as many rows in a window.
+const UNKNOWN_NUMBERS: u64 = 1 << 28;
 /// A driver that began its load, or ended its window, later than this was late.
 const LATE_S: f64 = 0.1;
+
+/// Whoever falls silent notices it as we do, or when it asks the next time.
+const SILENCE: Duration = SILENCE_LIMIT.saturating_add(Duration::from_secs(5));
+/// A request to stop is looked for as often meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Whoever is told of drivers that come and go, in whole words.
 pub type Telling<'t> = dyn FnMut(String) + 't;
@@ -52,6 +64,14 @@ pub struct Joined {
     /// Who was lost or late in it, and how.
     missing: Vec<String>,
     marked: Instant,
+    /// Those that not all have told.
+    seconds: Seconds,
+    /// The first unique number that nobody has told to have used, of a load that has them.
+    unique_next: Option<u64>,
+    /// Somebody fell silent under load, and knows it by then.
+    silent_until: Option<Instant>,
+    /// How long that may take.
+    silence: Duration,
 }
 
 /// What is known of a driver, here or not.
@@ -77,7 +97,18 @@ impl Joined {
             at_work: Vec::new(),
             missing: Vec::new(),
             marked: Instant::now(),
+            seconds: Seconds::default(),
+            unique_next: None,
+            silent_until: None,
+            silence: SILENCE,
         }
+    }
+
+    /// As if whoever falls silent noticed it in so long.
+    #[cfg(test)]
+    pub fn noticing_within(mut self, silence: Duration) -> Joined {
+        self.silence = silence;
+        self
     }
 
     /// Sets all clocks against this one, and waits for drivers in place of those that are missing.
@@ -86,10 +117,13 @@ impl Joined {
     /// A breakdown that says who is missing after the time that was given; an interruption if the
     /// user asks to stop.
     pub fn gather(&mut self, tell: &mut Telling) -> Result<()> {
-        let begun = Instant::now();
-        let mut is_told = false;
+        self.wait_for_silent(tell)?;
+        let (mut begun, mut is_told) = (Instant::now(), false);
         loop {
-            self.set_clocks(tell)?;
+            if self.set_clocks(tell)? {
+                // The wait for another in its place is a new one.
+                (begun, is_told) = (Instant::now(), false);
+            }
             if self.places.iter().all(|place| place.remote.is_some()) {
                 self.missing.clear();
                 return Ok(());
@@ -164,12 +198,14 @@ impl Joined {
         breakdown(format!("gather {of} drivers"), status)
     }
 
-    /// A driver that does not answer is lost.
-    fn set_clocks(&mut self, tell: &mut Telling) -> Result<()> {
+    /// A driver that does not answer is lost; tells whether one was.
+    fn set_clocks(&mut self, tell: &mut Telling) -> Result<bool> {
+        let mut is_one_lost = false;
         for index in 0..self.places.len() {
-            self.set_clock(index, tell)?;
+            let was_here = self.places[index].remote.is_some();
+            is_one_lost |= was_here && !self.set_clock(index, tell)?;
         }
-        Ok(())
+        Ok(is_one_lost)
     }
 
     /// Whether it is here.
@@ -182,21 +218,44 @@ impl Joined {
                 self.places[index].offset = Offset::of(&exchanges).unwrap_or_default();
                 Ok(true)
             }
-            Err(why) => {
-                self.lose(index, &why);
+            Err(lost) => {
+                self.lose(index, lost);
                 tell(self.places[index].gone.clone().unwrap_or_default());
                 Ok(false)
             }
         }
     }
 
-    fn lose(&mut self, index: usize, why: &str) {
+    fn lose(&mut self, index: usize, lost: Lost) {
         let place = &mut self.places[index];
         if let Some(remote) = place.remote.take() {
-            let gone = format!("{}: {why}", remote.name);
+            let gone = format!("{}: {}", remote.name, lost.why);
             place.gone = Some(gone.clone());
             self.missing.push(gone);
         }
+        if lost.is_silent && self.at_work.contains(&index) {
+            self.silent_until = Some(Instant::now() + self.silence);
+        }
+    }
+
+    /// Waits until whoever fell silent under load has noticed it too, and loads the servers no
+    /// more.
+    fn wait_for_silent(&mut self, tell: &mut Telling) -> Result<()> {
+        let Some(until) = self.silent_until else {
+            return Ok(());
+        };
+        let left = || until.saturating_duration_since(Instant::now());
+        if !left().is_zero() {
+            tell(format!(
+                "nobody is let in for {:.0} s: a driver that fell silent may go on for so long",
+                left().as_secs_f64()
+            ));
+        }
+        while !left().is_zero() {
+            pause(LOOK_EVERY.min(left()))?;
+        }
+        self.silent_until = None;
+        Ok(())
     }
 
     /// Deals a load out to the drivers, as many as have a connection each, and has them begin at
@@ -226,6 +285,8 @@ impl Joined {
             self.note_late(index, late_s, "began");
         }
         self.marked = Instant::now();
+        self.seconds = Seconds::default();
+        self.unique_next = has_unique_numbers(&job.workload).then_some(job.unique_from);
         let connected = connected.into_iter().map(|(_, seconds)| seconds);
         Ok(connected.fold(0.0, f64::max))
     }
@@ -249,8 +310,15 @@ impl Joined {
     /// As [`Joined::mark`].
     pub fn stop(&mut self) -> Result<Snapshot> {
         let last = self.snapshot(|_| Some(Command::Stop), STOP_LIMIT);
-        self.at_work.clear();
-        last
+        let at_work = std::mem::take(&mut self.at_work);
+        let mut last = last?;
+        let is_lost = |index: usize| self.places[index].remote.is_none();
+        if let Some(next) = self.unique_next
+            && at_work.into_iter().any(is_lost)
+        {
+            last.unique_next = next.saturating_add(UNKNOWN_NUMBERS);
+        }
+        Ok(last)
     }
 
     fn snapshot(
@@ -258,14 +326,17 @@ impl Joined {
         command: impl FnMut(&Offset) -> Option<Command>,
         limit: Duration,
     ) -> Result<Snapshot> {
-        let told = self.ask(command, limit, |reply| match reply {
+        let mut told = self.ask(command, limit, |reply| match reply {
             Reply::Snapshot(snapshot) => Some(*snapshot),
             _ => None,
         })?;
         for (index, snapshot) in &told {
             self.places[*index].cpu_us = snapshot.cpu_us;
+            let next = &mut self.unique_next;
+            *next = next.map(|next| next.max(snapshot.unique_next));
             self.note_late(*index, snapshot.late_s, "ended its window");
         }
+        self.seconds.even_out(&mut told);
         let window_s = self.marked.elapsed().as_secs_f64();
         self.marked = Instant::now();
         if told.is_empty() {
@@ -309,9 +380,9 @@ impl Joined {
             // Also for one that is gone: each job is one driver's.
             let command = command(&place.offset);
             if let (Some(remote), Some(command)) = (&mut place.remote, command)
-                && let Err(why) = remote.send(&command)
+                && let Err(lost) = remote.send(&command)
             {
-                self.lose(index, &why);
+                self.lose(index, lost);
             }
         }
         let asked = (Instant::now(), limit);
@@ -328,9 +399,9 @@ impl Joined {
                 }
                 Ok(reply) => match of(reply) {
                     Some(answer) => answers.push((index, answer)),
-                    None => self.lose(index, "it answered another question"),
+                    None => self.lose(index, other_question()),
                 },
-                Err(why) => self.lose(index, &why),
+                Err(lost) => self.lose(index, lost),
             }
         }
         failure.map_or(Ok(answers), Err)
@@ -359,10 +430,6 @@ impl Joined {
             1 => "one host".to_owned(),
             many => format!("{many} hosts"),
         };
-        let hosts = match hosts.len() {
-            1 => "one host".to_owned(),
-            many => format!("{many} hosts"),
-        };
         format!(
             "The load came from {} drivers that had joined, on {hosts}; their clocks were at most \
              {:.3} ms off this host's, known to within {:.3} ms.",
@@ -373,6 +440,22 @@ impl Joined {
     }
 }
 
+impl Drop for Joined {
+    /// Those that are here have done their work. Whoever was lost is told nothing: it ends as if
+    /// cut off, so that a scheduler starts it again.
+    fn drop(&mut self) {
+        let remotes = self
+            .places
+            .iter_mut()
+            .filter_map(|place| place.remote.as_mut());
+        remotes.for_each(Remote::end);
+    }
+}
+
+fn other_question() -> Lost {
+    Lost::told("it answered another question")
+}
+
 /// Asks a driver several times what time it is.
 fn exchanges(
     remote: &mut Remote,
@@ -381,8 +464,8 @@ fn exchanges(
     let mut all = Vec::new();
     for _ in 0..EXCHANGES {
         let (asked, sent_ns) = (Instant::now(), clock.now_ns());
-        if let Err(why) = remote.send(&Command::Clock) {
-            return Ok(Err(why));
+        if let Err(lost) = remote.send(&Command::Clock) {
+            return Ok(Err(lost));
         }
         match remote.receive((asked, CLOCK_LIMIT))? {
             Ok(Reply::Clock {
@@ -394,8 +477,8 @@ fn exchanges(
                 answered_ns,
                 received_ns: clock.now_ns(),
             }),
-            Ok(_) => return Ok(Err("it answered another question".to_owned())),
-            Err(why) => return Ok(Err(why)),
+            Ok(_) => return Ok(Err(other_question())),
+            Err(lost) => return Ok(Err(lost)),
         }
     }
     Ok(Ok(all))

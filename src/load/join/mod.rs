@@ -15,6 +15,7 @@ mod hello;
 mod joined;
 mod relay;
 mod remote;
+mod seconds;
 #[cfg(test)]
 mod tests;
 mod ticket;

@@ -20,10 +20,61 @@ const SEND_LIMIT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A connection through TLS, from the run's side.
-type Tls = StreamOwned<ServerConnection, TcpStream>;
+type Tls = StreamOwned<ServerConnection, Timed>;
+
+/// A socket of somebody who may be a stranger. TLS reads on by itself for as long as bytes come:
+/// so what they may take at most, and a request to stop, are looked at below it.
+struct Timed {
+    socket: TcpStream,
+    /// No more is read after this; `None` of somebody who was let in.
+    until: Option<Instant>,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.until {
+            Some(until) if Instant::now() >= until || stop_asked() => {
+                Err(ErrorKind::WouldBlock.into())
+            }
+            _ => self.socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
 
 /// Why somebody is no longer there.
-pub type Lost = String;
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    pub why: String,
+    /// Nothing was heard of its end: it may not know that it is lost, and go on with its load.
+    pub is_silent: bool,
+}
+
+impl Lost {
+    /// It has ended, or hears at once that it was given up.
+    pub fn told(why: impl Into<String>) -> Lost {
+        Lost {
+            why: why.into(),
+            is_silent: false,
+        }
+    }
+
+    fn silent(why: String) -> Lost {
+        Lost {
+            why,
+            is_silent: true,
+        }
+    }
+}
 
 /// A line at a time, both ways.
 pub struct Lines {
@@ -33,29 +84,36 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Over a blocking socket; TLS begins with the first line.
+    /// Over a blocking socket; TLS begins with the first line. Nothing is heard of a stranger
+    /// after that moment.
     ///
     /// # Errors
     /// The system refuses a limit of time.
-    pub fn over(tls: ServerConnection, socket: TcpStream) -> io::Result<Lines> {
+    pub fn over(tls: ServerConnection, socket: TcpStream, until: Instant) -> io::Result<Lines> {
         socket.set_read_timeout(Some(LISTEN))?;
         socket.set_write_timeout(Some(SEND_LIMIT))?;
+        let until = Some(until);
         Ok(Lines {
-            stream: BufReader::new(StreamOwned::new(tls, socket)),
+            stream: BufReader::new(StreamOwned::new(tls, Timed { socket, until })),
             partial: Vec::new(),
         })
     }
 
+    /// The other end is no stranger any more.
+    pub fn let_in(&mut self) {
+        self.stream.get_mut().sock.until = None;
+    }
+
     /// Sends a line.
     pub fn send(&mut self, message: &impl Serialize) -> std::result::Result<(), Lost> {
-        let line = serde_json::to_vec(message).map_err(|error| error.to_string())?;
+        let line = serde_json::to_vec(message).map_err(|error| Lost::told(error.to_string()))?;
         let stream = self.stream.get_mut();
         let sent = stream
             .write_all(&line)
             .and_then(|()| stream.write_all(b"\n"))
             .and_then(|()| stream.flush());
         sent.map_err(|error| match is_silence(&error) {
-            true => format!("it took nothing for {} s", SEND_LIMIT.as_secs()),
+            true => Lost::silent(format!("it took nothing for {} s", SEND_LIMIT.as_secs())),
             false => of_connection(&error),
         })
     }
@@ -76,46 +134,50 @@ impl Lines {
                 Ok(_) if self.partial.ends_with(b"\n") => {
                     let line = std::mem::take(&mut self.partial);
                     let read = serde_json::from_slice(&line);
-                    return Ok(read.map_err(|error| format!("its answer is none: {error}")));
+                    let wrong = |error: serde_json::Error| {
+                        Lost::told(format!("its answer is none: {error}"))
+                    };
+                    return Ok(read.map_err(wrong));
                 }
                 Ok(_) if self.partial.len() >= bytes_max => {
-                    return Ok(Err("its answer is too long".to_owned()));
+                    return Ok(Err(Lost::told("its answer is too long")));
                 }
-                Ok(_) => return Ok(Err("it closed the connection".to_owned())),
+                Ok(_) => return Ok(Err(Lost::told("it closed the connection"))),
                 Err(error) if is_silence(&error) || error.kind() == ErrorKind::Interrupted => {
                     if stop_asked() {
                         return Err(Error::Interrupted);
                     }
                     if begun.elapsed() >= limit {
                         let within = limit.as_secs();
-                        return Ok(Err(format!("no answer in {within} s")));
+                        let why = format!("no answer in {within} s");
+                        return Ok(Err(Lost::silent(why)));
                     }
                 }
                 Err(error) => return Ok(Err(of_connection(&error))),
             }
         }
     }
-}
 
-impl Drop for Lines {
-    /// The other end is told that this is an end and no accident.
-    fn drop(&mut self) {
+    /// Tells the other end that this is an end that was meant. Without it the other takes a cut for
+    /// what it is.
+    pub fn end(&mut self) {
         let stream = self.stream.get_mut();
         stream.conn.send_close_notify();
         let _ = stream.conn.write_tls(&mut stream.sock);
     }
 }
 
+/// A limit of a socket is over. What the system says of a peer that is gone is another error.
 fn is_silence(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+    error.kind() == ErrorKind::WouldBlock
 }
 
 fn of_connection(error: &io::Error) -> Lost {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            "its connection was cut".to_owned()
+            Lost::told("its connection was cut")
         }
-        _ => error.to_string(),
+        _ => Lost::silent(error.to_string()),
     }
 }
 
@@ -148,5 +210,10 @@ impl Remote {
         asked: (Instant, Duration),
     ) -> Result<std::result::Result<Reply, Lost>> {
         self.lines.receive(asked, ANSWER_BYTES_MAX)
+    }
+
+    /// Tells it that the run is over.
+    pub fn end(&mut self) {
+        self.lines.end();
     }
 }

@@ -2,17 +2,24 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::enter::{Inside, enter};
+use super::enter::{Inside, drive, enter};
 use super::hello::{Answer, Hello};
 use super::tls::Identity;
 use super::*;
 use crate::error::Result;
+use crate::load::clock::Clock;
 use crate::load::job::tests::example;
 use crate::load::job::{Command, Reply, Snapshot, new_histogram};
+use crate::load::tally::Tally;
 use crate::record::histogram;
+use crate::study::workload::{Parameter, Transaction};
+use crate::study::{Statement, Workload};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +59,17 @@ fn driver(entry: Entry) -> JoinHandle<Result<()>> {
     thread::spawn(move || join(&entry, &mut |_| {}))
 }
 
+/// Comes in. On a busy machine it says too late who it is: then it comes again, as a driver does.
+fn come_in(mut socket: TcpStream, (address, ticket): (&str, &Ticket)) -> Inside {
+    let hello = Hello::of(ticket, None);
+    loop {
+        match enter(socket, (address, PATIENCE), ticket, &hello).unwrap() {
+            Ok(inside) => return inside,
+            Err(_) => socket = TcpStream::connect(address).unwrap(),
+        }
+    }
+}
+
 /// Comes in, and then does with each command what it is told; it leaves where there is no answer.
 /// It is at the door before this returns.
 fn made(
@@ -61,9 +79,7 @@ fn made(
     let socket = TcpStream::connect(address).unwrap();
     let (address, ticket) = (address.clone(), ticket.clone());
     thread::spawn(move || {
-        let hello = Hello::of(&ticket, None);
-        let entered = enter(socket, (&address, PATIENCE), &ticket, &hello);
-        let mut inside = entered.unwrap().unwrap();
+        let mut inside = come_in(socket, (&address, &ticket));
         loop {
             let mut line = String::new();
             if inside.stream().read_line(&mut line).unwrap_or(0) == 0 {
@@ -83,10 +99,14 @@ fn made(
     })
 }
 
-fn come(address: &str, ticket: &Ticket, hello: &Hello) -> std::result::Result<Inside, String> {
-    let socket = TcpStream::connect(address).unwrap();
-    let entered = enter(socket, (address, PATIENCE), ticket, hello);
-    entered.map_err(|error| error.to_string())?
+/// Why it is not let in.
+fn refused(address: &str, ticket: &Ticket, hello: &Hello) -> String {
+    loop {
+        let socket = TcpStream::connect(address).unwrap();
+        if let Err(error) = enter(socket, (address, PATIENCE), ticket, hello) {
+            return error.to_string();
+        }
+    }
 }
 
 /// What every driver says that is well.
@@ -164,7 +184,7 @@ fn a_stranger_another_version_and_another_study_are_not_let_in() {
     let (address, ticket) = way_in(&door);
     let knocking = thread::spawn(move || {
         let hello = Hello::of(&ticket, None);
-        let refused = |ticket: &Ticket, hello: &Hello| come(&address, ticket, hello).err().unwrap();
+        let refused = |ticket: &Ticket, hello: &Hello| refused(&address, ticket, hello);
         let mut all = Vec::new();
         // The right certificate and a wrong token.
         let guess = Ticket::to(&ticket.fingerprint);
@@ -181,7 +201,9 @@ fn a_stranger_another_version_and_another_study_are_not_let_in() {
             fingerprint: "0f".repeat(32),
             ..ticket.clone()
         };
-        all.push(refused(&elsewhere, &hello));
+        let wrong = join(&entry(&address, &elsewhere), &mut |_| {}).unwrap_err();
+        assert_eq!(wrong.exit_code(), 2);
+        all.push(wrong.to_string());
         // No TLS at all, and nothing more.
         let mut plain = TcpStream::connect(&address).unwrap();
         plain.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
@@ -201,7 +223,7 @@ fn a_stranger_another_version_and_another_study_are_not_let_in() {
         "its token is not this run's",
         "it is acklab \"0.0.9\"",
         "it is for the study theirs.toml, and the run is of ours.toml",
-        "--token: is of another run: the certificate at 127.0.0.1:",
+        "environment: ACKLAB_TOKEN: is of another run: the certificate at 127.0.0.1:",
     ];
     for (refused, expected) in refused.iter().zip(expected) {
         assert!(refused.contains(expected), "{refused}");
@@ -211,8 +233,94 @@ fn a_stranger_another_version_and_another_study_are_not_let_in() {
         assert!(told.iter().any(is_told), "{told:?}");
     }
     let strangers = told.iter().filter(|line| line.contains("was not let in"));
-    assert_eq!(strangers.count(), 5, "{told:?}");
+    assert!(strangers.count() >= 5, "{told:?}");
     assert!(!told.concat().contains(&ticket.token[..]), "{told:?}");
+}
+
+/// Each byte alone came in time, and TLS waits for the rest of what they begin.
+#[test]
+fn a_stranger_who_says_nothing_whole_is_sent_away() {
+    /// Of a first record that says it has 16 KiB: half a minute of them.
+    const BYTES_MAX: usize = 300;
+    let door = door();
+    let way_in = way_in(&door);
+    let mut socket = TcpStream::connect(&way_in.0).unwrap();
+    let stranger = thread::spawn(move || {
+        let head = [0x16, 3, 1, 0x40, 0];
+        let mut bytes = head.into_iter().chain(std::iter::repeat(0)).take(BYTES_MAX);
+        bytes.all(|byte| {
+            thread::sleep(Duration::from_millis(100));
+            socket.write_all(&[byte]).is_ok()
+        })
+    });
+    let one = made(&way_in, |command| Some(well(&command)));
+    let mut joined = joined(door, 1, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    assert!(
+        told[1].ends_with("was not let in: no answer in 2 s"),
+        "{told:?}"
+    );
+    assert!(!stranger.join().unwrap(), "it said all that it had to say");
+    drop(joined);
+    one.join().unwrap();
+}
+
+/// As when a run is started again: whoever waits with the old file takes the new one.
+#[test]
+fn a_driver_waits_for_the_file_of_the_run_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let door = door();
+    let (address, ticket) = way_in(&door);
+    let old = Ticket::to(&"0f".repeat(32));
+    std::fs::write(&path, old.text()).unwrap();
+    let waits = Entry {
+        ticket: TicketFrom::File(path.clone()),
+        ..entry(&address, &old)
+    };
+    let (tell, told) = channel();
+    let driver = thread::spawn(move || join(&waits, &mut |words| tell.send(words).unwrap()));
+    let mut joined = joined(door, 1, PATIENCE);
+    let run = thread::spawn(move || gathered(&mut joined));
+    let first = told.recv().unwrap();
+    assert!(first.contains("token is of another run"), "{first}");
+    let _file = TicketFile::write(&path, &ticket).unwrap();
+    run.join().unwrap().0.unwrap();
+    assert_eq!(driver.join().unwrap(), Ok(()));
+}
+
+#[test]
+fn a_driver_whose_file_stays_of_another_run_is_told_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let door = door();
+    let way_in = way_in(&door);
+    let old = Ticket::to(&"0f".repeat(32));
+    std::fs::write(&path, old.text()).unwrap();
+    let waits = Entry {
+        ticket: TicketFrom::File(path.clone()),
+        within: Duration::from_secs(5),
+        ..entry(&way_in.0, &old)
+    };
+    let mut joined = joined(door, 1, PATIENCE);
+    let run = thread::spawn(move || gathered(&mut joined));
+    let told = join(&waits, &mut |_| {}).unwrap_err();
+    assert_eq!(told.exit_code(), 2);
+    let expected = format!(
+        "command line: --token: given {}; is of another",
+        path.display()
+    );
+    assert!(told.to_string().starts_with(&expected), "{told}");
+    let last = made(&way_in, |command| Some(well(&command)));
+    let (outcome, told) = run.join().unwrap();
+    outcome.unwrap();
+    last.join().unwrap();
+    let refused = told.iter().filter(|line| line.contains("was not let in"));
+    assert!(
+        refused.count() < 4,
+        "it knocks with a ticket once: {told:?}"
+    );
 }
 
 #[test]
@@ -257,6 +365,60 @@ fn a_load_is_driven_by_all_and_joined() {
     all.into_iter().for_each(|driver| driver.join().unwrap());
 }
 
+/// Two snapshots under load and one at its end, of a driver that began so late, and of one
+/// transaction each 10 ms.
+fn snapshots(late: Duration) -> Vec<Snapshot> {
+    let all_begin = Instant::now();
+    let begin = all_begin + late;
+    let mut tally = Tally::new(begin, &[], false, true);
+    let mut ended = (1..).map(|number: u32| begin + Duration::from_millis(10) * number);
+    let mut next = ended.next().unwrap();
+    let marks = [1_020, 2_500, 3_030].map(|ms| all_begin + Duration::from_millis(ms));
+    let mut until = |mark: Instant| {
+        while next < mark {
+            tally.transaction(next, (next, next), 1);
+            next = ended.next().unwrap();
+        }
+        tally.snapshot(mark)
+    };
+    marks.into_iter().map(&mut until).collect()
+}
+
+/// A mark may come when a second has ended for one driver and not for another.
+#[test]
+fn each_second_is_told_once_with_what_all_did() {
+    let door = door();
+    let all = [0, 50].map(|ms| {
+        let told = Mutex::new(snapshots(Duration::from_millis(ms)).into_iter());
+        made(&way_in(&door), move |command| match command {
+            Command::MarkAt { .. } | Command::Stop => {
+                let next = told.lock().unwrap().next().unwrap();
+                Some(Reply::Snapshot(Box::new(next)))
+            }
+            other => Some(well(&other)),
+        })
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    let (first, second) = (joined.mark().unwrap(), joined.mark().unwrap());
+    let told = [first, second, joined.stop().unwrap()];
+    let seconds = told.each_ref().map(|snapshot| {
+        let timeline = snapshot.timeline.iter().map(|told| told.second);
+        let counts = timeline.map(|one| (one.second, one.transactions));
+        counts.collect::<Vec<_>>()
+    });
+    // A transaction that ends with a second is the next one's; of the third second one driver saw
+    // no end.
+    assert_eq!(seconds, [vec![], vec![(0, 198), (1, 200)], vec![]]);
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+}
+
 #[test]
 fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
     let door = door();
@@ -288,13 +450,210 @@ fn whoever_is_lost_under_load_is_named_and_another_takes_its_place() {
     outcome.unwrap();
     assert!(
         told[0].starts_with("waiting for 1 of 2 drivers"),
-        "{told:?}"
+        "whoever was cut off is waited for by nobody: {told:?}"
     );
     joined.start(&job).unwrap();
     assert_eq!(joined.stop().unwrap().commits, 20);
     drop(joined);
     stays.join().unwrap();
     next.join().unwrap();
+}
+
+/// A driver whose clock is so far ahead of this machine's, and the moments at which it was told to
+/// do something, less that.
+fn by_its_clock(
+    way_in: &(String, Ticket),
+    (clock, ahead_ns): (Clock, i64),
+) -> (JoinHandle<()>, Receiver<u64>) {
+    let (tell, told) = channel();
+    let driver = made(way_in, move |command| {
+        match command {
+            Command::Clock => {
+                let now_ns = clock.now_ns().saturating_add_signed(ahead_ns);
+                return Some(Reply::Clock {
+                    heard_ns: now_ns,
+                    answered_ns: now_ns,
+                });
+            }
+            Command::Begin { at_ns } | Command::MarkAt { at_ns } => {
+                tell.send(at_ns.saturating_add_signed(-ahead_ns)).unwrap();
+            }
+            _ => {}
+        }
+        Some(well(&command))
+    });
+    (driver, told)
+}
+
+/// One clock is an hour ahead and one an hour behind: each is told the same moment by its own.
+#[test]
+fn each_driver_is_told_a_moment_of_its_own_clock() {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    let (door, clock) = (door(), Clock::new());
+    let all = [HOUR_NS, -HOUR_NS].map(|ahead_ns| by_its_clock(&way_in(&door), (clock, ahead_ns)));
+    let mut joined = joined(door, 2, PATIENCE);
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    let told = told[1..].concat();
+    assert!(
+        told.contains("ms ahead of") && told.contains("ms behind"),
+        "{told}"
+    );
+    let job = crate::load::Job {
+        connections: 4,
+        ..example()
+    };
+    for step in 0..2 {
+        let asked_ns = clock.now_ns();
+        if step == 0 {
+            joined.start(&job).unwrap();
+        } else {
+            joined.mark().unwrap();
+        }
+        for (_, told) in &all {
+            // It lies ahead, further than clocks are uncertain; an error of sign is two hours.
+            let at_ns = told.recv().unwrap();
+            let ahead = Duration::from_nanos(at_ns.saturating_sub(asked_ns));
+            assert!(
+                at_ns > asked_ns && ahead < PATIENCE,
+                "step {step}: {ahead:?}"
+            );
+        }
+    }
+    drop(joined);
+    for (driver, _) in all {
+        driver.join().unwrap();
+    }
+}
+
+/// It is there, and says nothing: it may still load the servers until it has noticed.
+#[test]
+fn nobody_takes_the_place_of_a_silent_driver_before_it_has_noticed() {
+    const NOTICED: Duration = Duration::from_secs(5);
+    let door = door();
+    let way_in = way_in(&door);
+    let (over, is_over) = channel::<()>();
+    let is_over = Mutex::new(is_over);
+    let silent = made(&way_in, move |command| match command {
+        Command::MarkAt { .. } => {
+            let _ = is_over.lock().unwrap().recv();
+            None
+        }
+        other => Some(well(&other)),
+    });
+    let mut joined = joined(door, 1, PATIENCE).noticing_within(NOTICED);
+    gathered(&mut joined).0.unwrap();
+    joined.start(&example()).unwrap();
+    joined.mark().unwrap();
+    joined.stop().unwrap();
+    let missing = joined.take_missing();
+    assert!(missing[0].ends_with("no answer in 10 s"), "{missing:?}");
+    let next = made(&way_in, |command| Some(well(&command)));
+    let (outcome, told) = gathered(&mut joined);
+    outcome.unwrap();
+    let expected = [
+        "nobody is let in for ",
+        "waiting for 1 drivers",
+        "driver 1 (",
+    ];
+    let mut all = told.iter().zip(expected);
+    assert!(
+        told.len() == 3 && all.all(|(told, expected)| told.starts_with(expected)),
+        "{told:?}"
+    );
+    drop((over, joined));
+    silent.join().unwrap();
+    next.join().unwrap();
+}
+
+/// When the last has come, the first is found gone: the wait for another begins anew.
+#[test]
+fn whoever_is_lost_while_others_are_waited_for_is_waited_for_as_long() {
+    let door = door();
+    let way_in = way_in(&door);
+    let asked = AtomicU32::new(0);
+    // It tells its clock as it joins, and is gone when all are asked.
+    let leaves = made(&way_in, move |command| {
+        let is_first = asked.fetch_add(1, Ordering::Relaxed) < 8;
+        is_first.then(|| well(&command))
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    let run = thread::spawn(move || (gathered(&mut joined), joined));
+    // One stays, and one takes the place of whoever leaves.
+    let stays = made(&way_in, |command| Some(well(&command)));
+    leaves.join().unwrap();
+    let next = made(&way_in, |command| Some(well(&command)));
+    let ((outcome, told), joined) = run.join().unwrap();
+    outcome.unwrap();
+    let starts = told
+        .iter()
+        .filter(|line| line.starts_with("waiting for 1 of 2 drivers"));
+    assert_eq!(starts.count(), 1, "{told:?}");
+    drop(joined);
+    stays.join().unwrap();
+    next.join().unwrap();
+}
+
+/// Rows with keys that count on: `INSERT INTO t VALUES (?)`.
+fn inserting() -> Workload {
+    let insert = Statement {
+        sql: "INSERT INTO t VALUES (?)".to_owned(),
+        parameters: vec![Parameter::Unique { start: 1 }],
+    };
+    Workload::Custom {
+        name: "inserting".to_owned(),
+        setup: Vec::new(),
+        transactions: vec![Transaction {
+            name: "insert".to_owned(),
+            weight: 1,
+            statements: vec![insert],
+        }],
+        prepared: true,
+    }
+}
+
+/// Where numbers go on after a load of two drivers from 40 on, each of which tells that the next is
+/// 1,000, unless it leaves before.
+fn unique_next(workload: Workload, leave: [fn(&Command) -> bool; 2]) -> u64 {
+    let door = door();
+    let all = leave.map(|leaves| {
+        made(&way_in(&door), move |command| match well(&command) {
+            _ if leaves(&command) => None,
+            Reply::Snapshot(snapshot) => Some(Reply::Snapshot(Box::new(Snapshot {
+                unique_next: 1_000,
+                ..*snapshot
+            }))),
+            other => Some(other),
+        })
+    });
+    let mut joined = joined(door, 2, PATIENCE);
+    gathered(&mut joined).0.unwrap();
+    let job = crate::load::Job {
+        connections: 4,
+        unique_from: 40,
+        workload,
+        ..example()
+    };
+    joined.start(&job).unwrap();
+    joined.mark().unwrap();
+    let next = joined.stop().unwrap().unique_next;
+    drop(joined);
+    all.into_iter().for_each(|driver| driver.join().unwrap());
+    next
+}
+
+/// Which keys it has inserted nobody knows, and a table keeps them.
+#[test]
+fn unique_numbers_of_whoever_was_lost_are_not_used_again() {
+    const FAR: u64 = 100_000_000;
+    let stays: fn(&Command) -> bool = |_| false;
+    let at_stop: fn(&Command) -> bool = |command| *command == Command::Stop;
+    let at_once: fn(&Command) -> bool = |command| matches!(command, Command::MarkAt { .. });
+    assert_eq!(unique_next(inserting(), [stays, stays]), 1_000);
+    assert!(unique_next(inserting(), [stays, at_stop]) > 1_000 + FAR);
+    assert!(unique_next(inserting(), [at_once, at_once]) > 40 + FAR);
+    let other = unique_next(example().workload, [stays, at_stop]);
+    assert_eq!(other, 1_000, "it has no such numbers");
 }
 
 #[test]
@@ -322,6 +681,34 @@ fn whoever_is_late_is_named() {
     assert!(missing[0].ends_with("it began 0.300 s late"), "{missing:?}");
     drop(joined);
     late.join().unwrap();
+}
+
+/// A scheduler starts again whoever ends with another exit code than 0, and no other.
+#[test]
+fn a_driver_that_the_run_gave_up_on_does_not_end_as_if_the_run_were_over() {
+    let door = door();
+    let (address, ticket) = way_in(&door);
+    let socket = TcpStream::connect(&address).unwrap();
+    let given_up = thread::spawn(move || {
+        let mut inside = come_in(socket, (&address, &ticket));
+        let mut line = String::new();
+        inside.stream().read_line(&mut line).unwrap();
+        // No answer to what it was asked.
+        let wrong = format!("{}\n", serde_json::to_string(&Reply::Stopped).unwrap());
+        let own = inside.stream().get_mut();
+        own.write_all(wrong.as_bytes()).unwrap();
+        drive(inside, &address)
+    });
+    let mut joined = joined(door, 1, Duration::ZERO);
+    let (outcome, told) = gathered(&mut joined);
+    assert_eq!(outcome.unwrap_err().exit_code(), 4);
+    assert!(
+        told[1].ends_with("it answered another question"),
+        "{told:?}"
+    );
+    let told = given_up.join().unwrap().unwrap_err();
+    assert_eq!(told.exit_code(), 4);
+    drop(joined);
 }
 
 /// What keeps a load from running at all ends the run, as of one driver: it is no driver's fault.

@@ -1,9 +1,12 @@
 //! What lets a driver into a run: a secret of the run, and by what its certificate is known.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Mistake, Result, Tried};
 use crate::lab::endpoint::Secret;
@@ -57,17 +60,22 @@ impl Ticket {
     }
 }
 
-/// A ticket in a file that its owner alone can read; gone with this value.
+/// A ticket in a file that its owner alone can read; gone with this value, which holds its lock:
+/// no other run puts another in its place.
 #[derive(Debug)]
 pub struct TicketFile {
     path: PathBuf,
+    ticket: Ticket,
+    /// `None` where the file system has no locks.
+    _lock: Option<Flock<File>>,
 }
 
 impl TicketFile {
     /// Writes it, in place of one that a killed run has left.
     ///
     /// # Errors
-    /// A mistake if something else is there, or the folder cannot be written to.
+    /// A mistake if something else is there, or the token of a run that still goes on, or the
+    /// folder cannot be written to.
     pub fn write(path: &Path, ticket: &Ticket) -> Result<TicketFile> {
         let wrong = |allowed: String| {
             Mistake::new(
@@ -80,6 +88,10 @@ impl TicketFile {
         let is_other = fs::read_to_string(path).map(|text| Ticket::read(&text).is_none());
         if is_other.unwrap_or(path.exists()) {
             let allowed = "is there and holds no token: give a path where no file is yet";
+            return Err(wrong(allowed.to_owned()).into());
+        }
+        if is_in_use(path) {
+            let allowed = "is the token of a run that still goes on: give another path";
             return Err(wrong(allowed.to_owned()).into());
         }
         let folder = path.parent().filter(|folder| *folder != Path::new(""));
@@ -95,10 +107,14 @@ impl TicketFile {
         let mut made = made.map_err(unwritable)?;
         let tried = || format!("write {}", path.display());
         made.write_all(ticket.text().as_bytes()).tried(tried)?;
+        let (file, made) = made.into_parts();
+        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         made.persist(path)
             .map_err(|error| unwritable(error.error))?;
         Ok(TicketFile {
             path: path.to_owned(),
+            ticket: ticket.clone(),
+            _lock: lock.ok(),
         })
     }
 
@@ -110,8 +126,19 @@ impl TicketFile {
 
 impl Drop for TicketFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let there = fs::read_to_string(&self.path).ok();
+        if there.and_then(|text| Ticket::read(&text)).as_ref() == Some(&self.ticket) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Whether somebody has the lock of a file that is there.
+fn is_in_use(path: &Path) -> bool {
+    // With the right to write: some file systems want it for such a lock.
+    let file = File::options().read(true).write(true).open(path);
+    let lock = file.map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
+    matches!(lock, Ok(Err((_, Errno::EWOULDBLOCK))))
 }
 
 #[cfg(test)]
@@ -151,10 +178,28 @@ mod tests {
             0o600
         );
         assert_eq!(fs::read_to_string(file.path()).unwrap(), ticket.text());
+        drop(file);
+        assert!(!path.exists());
         // As a killed run leaves it.
-        std::mem::forget(file);
+        fs::write(&path, ticket.text()).unwrap();
         drop(TicketFile::write(&path, &ticket).unwrap());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_file_of_another_run_is_neither_overwritten_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let [first, second] = [0, 1].map(|_| Ticket::to(&"0f".repeat(32)));
+        let file = TicketFile::write(&path, &first).unwrap();
+        let told = TicketFile::write(&path, &second).unwrap_err();
+        assert_eq!(told.exit_code(), 2);
+        assert!(told.to_string().contains("still goes on"), "{told}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), first.text());
+        // As where the file system has no locks.
+        fs::write(&path, second.text()).unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), second.text());
     }
 
     #[test]

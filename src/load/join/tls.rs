@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{KeepAlive, TcpKeepIdle, TcpUserTimeout};
+use nix::sys::socket::sockopt::{KeepAlive, TcpKeepIdle, TcpKeepInterval, TcpUserTimeout};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
@@ -24,8 +24,10 @@ use crate::error::{Result, Tried};
 const NAME: &str = "acklab";
 /// A peer that is silent for so long is asked whether it is there,
 const ASK_AFTER: Duration = Duration::from_secs(15);
-/// and is gone if it acknowledges nothing for so long.
-const SILENCE_LIMIT: Duration = Duration::from_secs(30);
+/// again and again,
+const ASK_EVERY: Duration = Duration::from_secs(5);
+/// and is gone if it acknowledges nothing for so long. That is looked at when it is asked.
+pub const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 
 /// A run's side.
 pub struct Identity {
@@ -92,10 +94,11 @@ pub fn is_other_certificate(error: &std::io::Error) -> bool {
 pub fn mind(socket: &TcpStream) -> Result<()> {
     let tried = || "set up a driver's connection".to_owned();
     let silence_ms = u32::try_from(SILENCE_LIMIT.as_millis()).unwrap_or(u32::MAX);
-    let idle_s = u32::try_from(ASK_AFTER.as_secs()).unwrap_or(u32::MAX);
+    let seconds = |span: Duration| u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
     socket.set_nodelay(true).tried(tried)?;
     setsockopt(socket, KeepAlive, &true).tried(tried)?;
-    setsockopt(socket, TcpKeepIdle, &idle_s).tried(tried)?;
+    setsockopt(socket, TcpKeepIdle, &seconds(ASK_AFTER)).tried(tried)?;
+    setsockopt(socket, TcpKeepInterval, &seconds(ASK_EVERY)).tried(tried)?;
     setsockopt(socket, TcpUserTimeout, &silence_ms).tried(tried)
 }
 
@@ -158,5 +161,26 @@ impl ServerCertVerifier for Pinned {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use nix::sys::socket::getsockopt;
+
+    use super::*;
+
+    /// The system looks whether the limit is over only when it asks: 75 s apart by itself.
+    #[test]
+    fn a_silent_peer_is_asked_often_enough_for_the_limit_to_be_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        mind(&socket).unwrap();
+        let first = getsockopt(&socket, TcpKeepIdle).unwrap();
+        let next = getsockopt(&socket, TcpKeepInterval).unwrap();
+        let limit_ms = getsockopt(&socket, TcpUserTimeout).unwrap();
+        assert_eq!((first, next, limit_ms), (15, 5, 30_000));
     }
 }

@@ -7,6 +7,7 @@ pub mod sysbench;
 
 use crate::error::{Result, breakdown};
 use crate::study::Workload;
+use crate::study::workload::Parameter;
 
 pub use script::{Script, ScriptBuilder, SessionState, Source, Template};
 pub use script::{TransactionPlan, UniqueNumbers};
@@ -43,6 +44,16 @@ pub fn script(workload: &Workload, unique: UniqueNumbers) -> Result<Script> {
             ..
         } => custom::script(transactions, *prepared, unique),
     }
+}
+
+/// Whether a workload's transactions use up unique numbers.
+pub fn has_unique_numbers(workload: &Workload) -> bool {
+    let Workload::Custom { transactions, .. } = workload else {
+        return false;
+    };
+    let statements = transactions.iter().flat_map(|one| &one.statements);
+    let mut parameters = statements.flat_map(|statement| &statement.parameters);
+    parameters.any(|parameter| matches!(parameter, Parameter::Unique { .. }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What comes of it: the first lines.
 
 use super::names::{LINES_MAX, place};
-use crate::analysis::diff::told::{Diff, Figure, LimitCame, LimitVerdict, Verdict};
+use crate::analysis::diff::told::{Diff, Figure, LimitCame, LimitVerdict, Open, Verdict};
 use crate::report::numbers::{count, ratio};
 use crate::study::units::show_percent;
 
@@ -43,6 +43,12 @@ pub fn more(diff: &Diff) -> Vec<String> {
         );
         lines.extend((side.rounds == 1).then_some(line));
     }
+    let is_of_several = |figure: &Figure| figure.open == Some(Open::SeveralMachines);
+    if diff.figures.iter().any(is_of_several) {
+        let line = "Rounds of several machines are no independent rounds: such records are told \
+                    apart by machines, of which each needs five.";
+        lines.push(line.to_owned());
+    }
     if diff.is_same_run {
         let line = "A and B are of one and the same run: nothing could differ.";
         lines.push(line.to_owned());
@@ -68,10 +74,21 @@ fn limit(diff: &Diff, came: &LimitCame) -> Vec<String> {
             "limit {limit}: cannot be told, for no cell that both have has such a figure"
         )),
         _ => Some(format!(
-            "limit {limit}: cannot be told in {open} of {figures}: more rounds may tell"
+            "limit {limit}: cannot be told in {open} of {figures}: more {} may tell",
+            more_of(diff, came)
         )),
     });
     lines
+}
+
+/// What would tell more.
+fn more_of(diff: &Diff, came: &LimitCame) -> &'static str {
+    let mut open = came.open.iter();
+    let is_of_several = |at: &usize| diff.figures[*at].open == Some(Open::SeveralMachines);
+    match open.all(is_of_several) {
+        true => "machines",
+        false => "rounds",
+    }
 }
 
 /// `mysql group, update_index, 1 connection, 2.15 ms: p99 of B is 1.42 (1.31 to 1.53) times A's`

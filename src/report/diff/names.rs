@@ -49,6 +49,7 @@ pub fn why(open: Open) -> String {
         Open::OneRound(which) => format!("one round in {}", which.name()),
         Open::Lacks(which) => format!("too little in {}", which.name()),
         Open::LacksInARound(which) => format!("a round of {} lacks it", which.name()),
+        Open::SeveralMachines => "several machines".to_owned(),
         Open::Zero => "zero has no ratio".to_owned(),
         Open::AsOneOfMany => "alone it would be shown".to_owned(),
         Open::Wide => "too wide".to_owned(),

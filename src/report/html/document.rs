@@ -84,7 +84,7 @@ fn header(summary: &Summary) -> Element {
     let mut about: Vec<String> = servers
         .map(|server| format!("{} {}", server.name, server.version))
         .collect();
-    about.push(count(summary.host.cpus.into(), "CPU"));
+    about.push(machines(summary));
     about.push(utc(summary.started_unix_ms));
     about.push(format!("acklab {}", summary.acklab_version));
     let about = Element::new("p")
@@ -100,6 +100,21 @@ fn header(summary: &Summary) -> Element {
     });
     let one_round = head::one_round(summary).map(|said| format!("One round: {said}."));
     header.children(partial.into_iter().chain(one_round).map(bad))
+}
+
+/// `2 CPUs`, or of several machines `3 machines of 2 to 8 CPUs`.
+fn machines(summary: &Summary) -> String {
+    let cpus = |cpus: u32| count(cpus.into(), "CPU");
+    let Some(machines) = &summary.machines else {
+        return cpus(summary.host.cpus);
+    };
+    let each = machines.machines.iter().map(|machine| machine.host.cpus);
+    let (least, most) = (each.clone().min().unwrap_or(0), each.max().unwrap_or(0));
+    let of = count(machines.machines.len() as u64, "machine");
+    match least == most {
+        true => format!("{of} of {}", cpus(most)),
+        false => format!("{of} of {least} to {}", cpus(most)),
+    }
 }
 
 fn footer(summary: &Summary) -> Element {

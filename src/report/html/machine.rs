@@ -1,10 +1,11 @@
 //! On what it was measured: machine, versions, settings, the servers' variables, the study; and how
 //! to measure it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{blocks, tables};
 use crate::analysis::Summary;
+use crate::analysis::summary::PartOf;
 use crate::record::store::Record;
 use crate::record::{Header, LabFacts};
 use crate::report::foot;
@@ -88,13 +89,7 @@ fn settings(summary: &Summary) -> Option<Element> {
 
 /// The servers' effective variables; those that are empty everywhere say nothing.
 fn variables(header: &Header) -> Option<Element> {
-    let mut all: BTreeMap<&str, BTreeMap<&str, Places>> = BTreeMap::new();
-    for lab in &header.labs {
-        for (name, value, place) in of_lab(lab) {
-            let places = all.entry(name).or_default().entry(value).or_default();
-            places.push(place);
-        }
-    }
+    let mut all = in_parts(header);
     all.retain(|_, values| values.keys().any(|value| !value.is_empty()));
     let mut table = Table::new(&[("variable", true), ("value, and where", true)]);
     let row = |(name, values): (&str, BTreeMap<&str, Places>)| {
@@ -113,6 +108,30 @@ fn variables(header: &Header) -> Option<Element> {
     let names = count(table.rows.len() as u64, "effective variable");
     let caption = format!("{names} of all servers");
     (!table.rows.is_empty()).then(|| folded(&caption, tables::element(&table, &caption)))
+}
+
+/// Values of each variable, and where they are. Of a merged record each part had labs of its own:
+/// what all of them have alike is told once.
+fn in_parts(header: &Header) -> BTreeMap<&str, BTreeMap<&str, Places>> {
+    let parts = header.parts.iter().map(|one| (Some(one.part), &one.labs));
+    let only = header.parts.is_empty().then_some((None, &header.labs));
+    let mut found: BTreeMap<(&str, &str, String), BTreeSet<Option<PartOf>>> = BTreeMap::new();
+    for (part, labs) in parts.chain(only) {
+        for at in labs.iter().flat_map(of_lab) {
+            found.entry(at).or_default().insert(part);
+        }
+    }
+    let mut all: BTreeMap<&str, BTreeMap<&str, Places>> = BTreeMap::new();
+    for ((name, value, place), parts) in found {
+        let is_everywhere = parts.len() >= header.parts.len();
+        let of_part = |part: PartOf| format!("{place} of part {part}");
+        let places = all.entry(name).or_default().entry(value).or_default();
+        match is_everywhere {
+            true => places.push(place),
+            false => places.extend(parts.into_iter().flatten().map(of_part)),
+        }
+    }
+    all
 }
 
 /// Each variable's values, with the lab where all its nodes have the same, or else with the node.
@@ -149,4 +168,47 @@ fn study(header: &Header) -> Option<Element> {
 fn folded(title: &str, inside: Element) -> Element {
     let summary = Element::new("summary").text(title);
     Element::new("details").child(summary).child(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::example::Example;
+    use crate::record::{Host, PartFacts};
+
+    /// The example's labs in each of so many parts; the last part's servers flush less often.
+    fn merged(parts: u32) -> Header {
+        let mut header = Example::default().record().header;
+        let facts = |part: PartOf| {
+            let mut labs = header.labs.clone();
+            if part.number == parts {
+                let nodes = labs[0].variables.values_mut();
+                nodes.for_each(|own| drop(own.insert("sync_binlog".into(), "0".into())));
+            }
+            PartFacts {
+                part,
+                command_line: vec![],
+                started_unix_ms: 0,
+                host: Host::default(),
+                self_test: None,
+                labs,
+            }
+        };
+        header.parts = PartOf::all(parts).map(facts).collect();
+        header
+    }
+
+    #[test]
+    fn variables_of_all_parts_are_told_and_what_is_alike_once() {
+        let page = variables(&merged(3)).expect("variables").to_string();
+        let other = "0 (mysql replication of part 3/3)";
+        assert!(page.contains(other), "{page}");
+        let first = "mysql replication of part 1/3, mysql replication of part 2/3";
+        assert!(page.contains(first), "{page}");
+        let alike = "ON (mysql replication)";
+        assert!(
+            page.contains(alike) && !page.contains("galera of part"),
+            "{page}"
+        );
+    }
 }

@@ -2,6 +2,10 @@
 
 use super::*;
 use crate::plan::PartOf;
+use crate::record::Header;
+use crate::record::self_test::Part;
+use crate::record::store::Store;
+use crate::record::trials::Trial;
 use crate::run::whole_rounds;
 
 /// Two modes at two distances in five rounds.
@@ -19,8 +23,20 @@ fn five() -> Study {
 fn order_of(study: &Study, part: Option<PartOf>, machine: &str) -> (TempDir, Order) {
     let mut order = order(study);
     order.1.plan = order.1.plan.of_part(part);
-    order.1.machine = Some(machine.to_owned());
+    on_machine(&mut order.1, machine);
     order
+}
+
+fn on_machine(order: &mut Order, machine: &str) {
+    order.machine = Some(machine.to_owned());
+    order.self_test = vec![self_test_of(machine)];
+}
+
+fn self_test_of(machine: &str) -> Part {
+    Part {
+        name: machine.to_owned(),
+        ..Part::default()
+    }
 }
 
 fn script(trouble: Option<Trouble>) -> Script {
@@ -39,8 +55,8 @@ fn go_on(order: &mut (TempDir, Order), record: Record, machine: &str) -> Ran {
     let schedule = &mut order.1.plan.schedule();
     let (earlier, left_out) = whole_rounds(record, schedule, Some(machine));
     order.1.earlier = Some(earlier);
-    order.1.left_out = left_out;
-    order.1.machine = Some(machine.to_owned());
+    order.1.round_left_out = left_out;
+    on_machine(&mut order.1, machine);
     run_order(order, None)
 }
 
@@ -86,10 +102,12 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
     let study = five();
     let part = PartOf { number: 1, of: 2 };
     let whole = run_order(&order_of(&study, Some(part), "a"), None);
+    let mut went_on = 0;
     for at in (0..whole.target.steps().len()).step_by(7) {
         let mut order = order_of(&study, Some(part), "a");
         let first = run_order(&order, Some(Trouble::CtrlC(at)));
         let Some(record) = first.record else { continue };
+        went_on += 1;
         let there = record.measurements.len();
         let second = go_on(&mut order, record, "a");
         second.outcome.as_ref().unwrap();
@@ -97,10 +115,14 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
         assert_eq!(measured(kept), measured(whole.record()), "stopped at {at}");
         assert_eq!(trials_kept(&second), trials_kept(&whole), "stopped at {at}");
         let resumed = &kept.header.resumed[0];
-        assert_eq!((resumed.measurements, resumed.left_out), (there, 0));
+        assert_eq!(
+            (resumed.measurements, resumed.measurements_left_out),
+            (there, 0)
+        );
         let segments = kept.measurements.iter().map(|one| one.segment);
         assert_eq!(segments.filter(|segment| *segment == 0).count(), there);
     }
+    assert!(went_on > 20, "{went_on}");
 }
 
 /// On another machine a round that was begun is measured anew, whole: each round is one machine's.
@@ -108,7 +130,7 @@ fn a_part_that_was_stopped_goes_on_to_the_same_record() {
 fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
     let study = five();
     let whole = run(&study, Script::default());
-    let mut left_out = 0;
+    let (mut left_out, mut begun_anew) = (0, 0);
     for at in (0..whole.target.steps().len()).step_by(7) {
         let mut order = order_of(&study, None, "a");
         let first = run_order(&order, Some(Trouble::CtrlC(at)));
@@ -124,23 +146,58 @@ fn a_run_that_goes_on_elsewhere_begins_its_round_anew() {
             let machines: BTreeSet<_> = own.map(machine).collect();
             assert_eq!(machines.len(), 1, "round {round}, stopped at {at}");
         }
-        let resumed = &kept.header.resumed[0];
-        assert_eq!(resumed.measurements + resumed.left_out, there);
-        assert_eq!(resumed.measurements % 4, 0, "whole rounds of four");
-        left_out += resumed.left_out;
+        let Some(resumed) = kept.header.resumed.first() else {
+            check_is_of_b_alone(kept, there);
+            begun_anew += 1;
+            continue;
+        };
+        assert_eq!(resumed.measurements + resumed.measurements_left_out, there);
+        let whole_rounds = there / 4 * 4;
+        assert_eq!(
+            (resumed.measurements, whole_rounds > 0),
+            (whole_rounds, true)
+        );
+        left_out += resumed.measurements_left_out;
     }
-    assert!(left_out > 10, "{left_out}");
+    assert!(left_out > 10 && begun_anew > 3, "{left_out}, {begun_anew}");
+}
+
+/// Its first round was half done by another machine.
+fn check_is_of_b_alone(kept: &Record, left_out: usize) {
+    assert!((1..4).contains(&left_out), "{left_out}");
+    let Header {
+        host,
+        self_test,
+        remarks,
+        ..
+    } = &kept.header;
+    assert_eq!(host.machine.as_deref(), Some("b"));
+    assert_eq!(self_test.as_deref(), Some(&[self_test_of("b")][..]));
+    let [remark] = &remarks[..] else {
+        panic!("{remarks:?}");
+    };
+    assert!(
+        remark.ends_with(&format!("is here: {left_out}.")),
+        "{remark}"
+    );
+    assert!(kept.measurements.iter().all(|one| one.segment == 0));
+    assert_eq!(kept.header.hosts().len(), 1);
+}
+
+/// An order that was stopped on a machine after so many measurements, and its record.
+fn stopped_after(measurements: usize, machine: &str) -> ((TempDir, Order), Record) {
+    let stopped = (0..).step_by(5).find_map(|at| {
+        let order = order_of(&five(), None, machine);
+        let record = run_order(&order, Some(Trouble::CtrlC(at))).record;
+        let record = record.filter(|record| record.measurements.len() == measurements);
+        record.map(|record| (order, record))
+    });
+    stopped.expect("it is stopped somewhere")
 }
 
 #[test]
 fn of_a_machine_that_nobody_knows_nothing_is_left_out() {
-    let study = five();
-    let order = order_of(&study, None, "a");
-    let stopped = (0..).step_by(5).find_map(|at| {
-        let ran = run_order(&order_of(&study, None, "a"), Some(Trouble::CtrlC(at)));
-        ran.record.filter(|record| record.measurements.len() == 2)
-    });
-    let record = stopped.expect("half a round");
+    let (order, record) = stopped_after(2, "a");
     let left_out = |machine| {
         let schedule = &mut order.1.plan.schedule();
         let (kept, round) = whole_rounds(record.clone(), schedule, machine);
@@ -149,4 +206,100 @@ fn of_a_machine_that_nobody_knows_nothing_is_left_out() {
     assert_eq!(left_out(None), (2, None));
     assert_eq!(left_out(Some("a")), (2, None));
     assert_eq!(left_out(Some("b")), (0, Some(1)));
+}
+
+/// Labs are formed between the reading of a record and the lock on it.
+#[test]
+fn what_was_gone_on_with_meanwhile_is_not_gone_on_with() {
+    let refused = |machine: &str, meanwhile: &dyn Fn(&mut (TempDir, Order), Record)| {
+        let (mut order, record) = stopped_after(6, "a");
+        meanwhile(&mut order, record.clone());
+        let before = Record::open(&order.1.record).unwrap();
+        let second = go_on(&mut order, record, machine);
+        let said = second.outcome.as_ref().unwrap_err().to_string();
+        assert!(said.contains("was gone on with meanwhile: begin again"));
+        assert!(said.contains("r.acklab"), "{said}");
+        assert_eq!(second.record(), &before, "nothing is changed");
+    };
+    for machine in ["a", "b"] {
+        refused(machine, &|order, record| {
+            go_on(order, record, "a").outcome.unwrap();
+        });
+        // By the very run that was thought to be at its end.
+        refused(machine, &|order, _| {
+            let mut store = Store::resume(&order.1.record).unwrap();
+            let one = Measurement {
+                round: 5,
+                ..Measurement::default()
+            };
+            store.append(&one).unwrap();
+        });
+    }
+}
+
+#[test]
+fn each_trial_has_its_number_and_its_machine() {
+    let study = five();
+    let steps = run(&study, Script::default()).target.steps().len();
+    let mut order = order_of(&study, None, "a");
+    let record = run_order(&order, Some(Trouble::CtrlC(steps - 2))).record;
+    let record = record.expect("all but the last trial");
+    assert_eq!(trials(&record), 1);
+    let second = go_on(&mut order, record, "b");
+    let kept = second.record();
+    let told = |trial: &Trial| {
+        let host = kept.header.host_of_trial(trial)?;
+        Some((trial.number, host.machine.clone()?))
+    };
+    let all = kept.campaigns[&0][0].light.trials.iter();
+    let all: Vec<_> = all.filter_map(told).collect();
+    assert_eq!(all, [(1, "a".to_owned()), (2, "b".to_owned())]);
+}
+
+/// It is to be made again, so that its round is not ended: another machine makes all of it.
+#[test]
+fn a_round_whose_last_measurement_lacks_a_driver_is_begun_anew_elsewhere() {
+    let mut order = order_of(&five(), None, "a");
+    let script = Script {
+        lost: [vec![false; 7], vec![true]].concat(),
+        is_left_alone: true,
+        ..Script::default()
+    };
+    let first = run_as(&mut order.1.plan.schedule(), &order, script);
+    let record = first.record().clone();
+    assert_eq!(record.measurements.len(), 8, "two whole rounds");
+    let left_out = |machine| {
+        let schedule = &mut order.1.plan.schedule();
+        let (kept, round) = whole_rounds(record.clone(), schedule, Some(machine));
+        (kept.measurements.len(), round)
+    };
+    assert_eq!(left_out("a"), (8, None));
+    assert_eq!(left_out("b"), (4, Some(2)));
+    // What is then the last one ended no run, whatever it looks like.
+    let mut record = record;
+    for one in record.measurements.iter_mut().filter(|one| one.round == 1) {
+        one.flags = vec![Flag::DriverMissing];
+    }
+    let path = &order.1.record;
+    std::fs::remove_file(path).unwrap();
+    let mut store = Store::create(path, &record.header).unwrap();
+    for one in &record.measurements {
+        store.append(one).unwrap();
+    }
+    drop(store);
+    let second = go_on(&mut order, record, "b");
+    second.outcome.as_ref().unwrap();
+    let kept = second.record();
+    let resumed = &kept.header.resumed[0];
+    assert_eq!(
+        (resumed.measurements, resumed.measurements_left_out),
+        (4, 4)
+    );
+    for one in &kept.measurements {
+        assert_eq!(
+            (one.segment, one.is_void()),
+            (usize::from(one.round > 1), one.round == 1)
+        );
+    }
+    assert_eq!(kept.measurements.len(), 20);
 }

@@ -32,7 +32,7 @@ fn order_of(part: &StudyPart, (whole, is_last): (&Study, bool), record: &std::pa
         whole: Some(whole),
         self_test: vec![],
         machine: None,
-        left_out: None,
+        round_left_out: None,
     }
 }
 
@@ -103,6 +103,14 @@ fn parts_of_a_study_have_one_record() {
         all.map(|m| (m.round, m.cell)).collect()
     };
     assert_eq!(measured(&record), measured(expected));
-    assert_eq!(record.campaigns, expected.campaigns);
+    let mut campaigns = record.campaigns.clone();
+    let mut segments = BTreeSet::new();
+    for campaign in campaigns.values_mut().flatten() {
+        for trial in &mut campaign.light.trials {
+            segments.insert(std::mem::take(&mut trial.segment));
+        }
+    }
+    assert_eq!(segments, [1, 2].into(), "each part was gone on with");
+    assert_eq!(campaigns, expected.campaigns);
     assert_eq!(record.campaigns.len(), 2);
 }

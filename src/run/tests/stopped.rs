@@ -214,6 +214,74 @@ fn a_run_ends_where_nobody_comes_for_a_driver_that_is_lost() {
     assert!(ran.target.0.borrow().is_closed);
 }
 
+/// Nobody came for a driver in a measurement; then there are drivers again.
+#[test]
+fn a_run_that_a_missing_driver_ended_makes_that_measurement_again() {
+    let mut order = order(&small());
+    let script = |lost: &[bool], is_left_alone| Script {
+        lost: lost.to_vec(),
+        is_left_alone,
+        ..Script::default()
+    };
+    let mut go_on = |script, earlier: Option<Record>| {
+        order.1.earlier = earlier;
+        run_as(&mut order.1.plan.schedule(), &order, script)
+    };
+    // In the second measurement, and once more when that is made again.
+    let first = go_on(script(&[false, true], true), None);
+    let second = go_on(script(&[true], true), first.record.clone());
+    assert!(first.outcome.is_err() && second.outcome.is_err());
+    let void = |ran: &Ran| {
+        let void = ran.record().measurements[1].clone();
+        assert!(void.is_void() && ran.record().measurements.len() == 2);
+        (void.made_again, void.voided.len())
+    };
+    assert_eq!((void(&first), void(&second)), ((0, 0), (1, 1)));
+    // Stopped before it is made again it is still there.
+    let stopped = go_on(troubled(Trouble::CtrlC(5)), second.record.clone());
+    assert_eq!(stopped.record().measurements, second.record().measurements);
+    let last = go_on(script(&[], false), stopped.record.clone());
+    last.outcome.as_ref().unwrap();
+    assert_eq!(last.measured().len(), 1, "the first is not made again");
+    let record = last.record();
+    let [sound, again] = &record.measurements[..] else {
+        panic!("{:?}", record.measurements);
+    };
+    assert_eq!(sound, &first.record().measurements[0]);
+    assert!(!again.is_void() && again.drivers_missing.is_empty());
+    assert_eq!((again.made_again, again.segment), (AGAIN_MAX, 3));
+    let is_plain = |one: &Measurement| one.is_void() && one.voided.is_empty();
+    assert!(again.voided.iter().all(is_plain) && again.voided.len() == 2);
+    assert!(record.finished && trials(record) == TRIALS as usize);
+}
+
+/// One run made it again as often as any may.
+#[test]
+fn what_was_void_again_and_again_is_not_made_again_by_going_on() {
+    let study = Study {
+        rounds: 8,
+        ..small()
+    };
+    let stopped = (0..).step_by(5).find_map(|at| {
+        let order = order(&study);
+        let script = Script {
+            lost: vec![true; 3],
+            ..troubled(Trouble::CtrlC(at))
+        };
+        let ran = run_as(&mut order.1.plan.schedule(), &order, script);
+        ran.record.map(|record| (order, record))
+    });
+    let (mut order, record) = stopped.expect("the first that is kept");
+    let [void] = &record.measurements[..] else {
+        panic!("{:?}", record.measurements);
+    };
+    assert_eq!((void.is_void(), void.made_again), (true, AGAIN_MAX));
+    order.1.earlier = Some(record.clone());
+    let second = run_as(&mut order.1.plan.schedule(), &order, Script::default());
+    assert_eq!(second.measured().len(), 15);
+    assert_eq!(second.record().measurements[0], *void);
+}
+
 #[test]
 fn a_measurement_that_was_robbed_of_cpu_time_is_made_again_and_the_last_one_kept() {
     let robbed = |stolen: &[f64]| {
@@ -422,16 +490,19 @@ fn a_search_that_was_stopped_is_gone_on_with_to_the_same_record() {
     assert_eq!(below, [Some(207), Some(207)], "{expected:?}");
     assert!(expected.contains(&(1, 0, 0, Some(98))), "{expected:?}");
     assert_eq!(whole.record().header.cells.len(), 2);
+    let mut went_on = 0;
     for at in (0..whole.target.steps().len()).step_by(23) {
         let mut order = order(&study);
         let stopped = script(Some(Trouble::CtrlC(at)));
         let first = run_as(&mut order.1.plan.schedule(), &order, stopped);
         let Some(record) = first.record else { continue };
+        went_on += 1;
         order.1.earlier = Some(record);
         let second = run_as(&mut order.1.plan.schedule(), &order, script(None));
         second.outcome.as_ref().unwrap();
         assert_eq!(tried(second.record()), expected, "stopped at step {at}");
     }
+    assert!(went_on > 5, "{went_on}");
 }
 
 #[test]

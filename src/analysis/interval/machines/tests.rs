@@ -120,7 +120,9 @@ fn few_machines_have_no_interval_and_single_rounds_no_test() {
     assert!(over(&machines(MACHINES_NEEDED)).is_some());
     let mut lacking = machines(MACHINES_NEEDED);
     lacking[2].clear();
-    assert_eq!(over(&lacking), None, "a machine lacks the figure");
+    assert_eq!(over(&lacking), None, "four machines have the figure");
+    lacking.push(vec![1.0, 1.1]);
+    assert_eq!(over(&lacking), over(&machines(MACHINES_NEEDED)));
     let chance = |all: &[Vec<f64>]| chance_if_alike(all, Noise::Multiplies);
     assert_eq!(chance(&[vec![1.0], vec![2.0]]), None);
     let two = [vec![1.0, 1.1], vec![1.2, 1.3]];

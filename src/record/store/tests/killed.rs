@@ -134,7 +134,7 @@ fn nothing_is_taken_from_a_writer_at_work() {
     store.append(&measurement(0, 0)).unwrap();
     let body = body_of(&measurement(1, 0)).unwrap();
     let transaction = store.connection.transaction().unwrap();
-    insert(&transaction, &measurement(1, 0), &body).unwrap();
+    insert(&transaction, "INSERT", &measurement(1, 0), &body).unwrap();
     assert!(journal_of(&path).exists());
     assert_eq!(read_by_another(&path), "1");
     assert!(journal_of(&path).exists());

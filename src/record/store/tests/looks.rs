@@ -62,6 +62,28 @@ fn a_follower_hears_each_thing_once() {
     assert!(follower.look().unwrap().finished);
 }
 
+/// Also in the place of the last row, whose number would be free.
+#[test]
+fn a_follower_hears_of_what_was_made_again() {
+    let (_folder, path, mut store) = created();
+    for cell in [0, 1] {
+        store.append(&measurement(0, cell)).unwrap();
+    }
+    let mut follower = Follower::of(&path);
+    follower.look().unwrap();
+    let again = |commits| Measurement {
+        commits,
+        ..measurement(0, 1)
+    };
+    for commits in [7, 8] {
+        store.replace(&again(commits)).unwrap();
+        assert_eq!(follower.look().unwrap().measurements, [again(commits)]);
+    }
+    let kept = Record::open(&path).unwrap().measurements;
+    assert_eq!(kept, [measurement(0, 0), again(8)]);
+    assert!(store.append(&again(9)).is_err(), "it has one");
+}
+
 #[test]
 fn half_a_record_is_told_as_damaged() {
     let (_folder, path, mut store) = created();
@@ -88,7 +110,7 @@ fn what_a_kill_cut_off_is_told_by_who_may_not_mend_it() {
     let transaction = store.connection.transaction().unwrap();
     for round in 1..20 {
         let body = body_of(&measurement(round, 0)).unwrap();
-        insert(&transaction, &measurement(round, 0), &body).unwrap();
+        insert(&transaction, "INSERT", &measurement(round, 0), &body).unwrap();
     }
     let killed = folder.path().join("killed.acklab");
     std::fs::copy(journal_of(&path), journal_of(&killed)).unwrap();
