@@ -18,11 +18,9 @@ mod merged;
 mod read;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nix::fcntl::Flock;
 use rusqlite::{Connection, MAIN_DB, Transaction, params};
 
 pub use self::copied::copy;
@@ -34,7 +32,7 @@ use super::{Header, Measurement, histogram};
 use crate::error::{Mistake, Result, Tried, breakdown};
 use crate::plan::Cell;
 use file::{
-    APPLICATION_ID, BUSY, check_is_record, check_is_sqlite, damaged, journal_of, lock,
+    APPLICATION_ID, BUSY, WriteLock, check_is_record, check_is_sqlite, damaged, journal_of, lock,
     open_read_only, open_sqlite, shown, still_written, sweep_journal, unreadable,
 };
 
@@ -52,7 +50,7 @@ pub struct Store {
     is_on_disk: bool,
     /// Held as long as somebody may write: nobody else goes on with the record meanwhile. It is no
     /// lock of SQLite's, which has its own.
-    lock: Option<Flock<File>>,
+    lock: Option<WriteLock>,
 }
 
 /// A record read back.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Mistake, Result, breakdown};
@@ -27,15 +27,57 @@ pub const BUSY: Duration = Duration::from_secs(10);
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
+/// Beyond what SQLite locks, which begins at 1 GiB, and where no record has anything.
+const LOCK_BYTE: libc::off_t = 1 << 40;
+
+/// What whoever writes to a record holds, until it is dropped.
+#[derive(Debug)]
+pub enum WriteLock {
+    Whole {
+        _kept: Flock<File>,
+    },
+    /// Of one byte alone.
+    Byte {
+        _kept: File,
+    },
+}
+
 /// The lock of whoever writes; `None` where somebody has it.
-pub fn lock(path: &Path) -> std::io::Result<Option<Flock<File>>> {
+pub fn lock(path: &Path) -> std::io::Result<Option<WriteLock>> {
     for _ in 1..LOCK_TRIES {
-        if let Some(lock) = lock_now(path, FlockArg::LockExclusiveNonblock)? {
+        if let Some(lock) = lock_to_write(path)? {
             return Ok(Some(lock));
         }
         std::thread::sleep(LOCK_PAUSE);
     }
-    lock_now(path, FlockArg::LockExclusiveNonblock)
+    lock_to_write(path)
+}
+
+/// NFS has no flock of its own: the kernel locks all bytes of the file in its place, SQLite's too,
+/// and refuses that on a file that is open for reading (flock(2), "NFS details"). There one byte is
+/// locked, which a shared flock of the whole file meets as well.
+fn lock_to_write(path: &Path) -> std::io::Result<Option<WriteLock>> {
+    match lock_now(path, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock.map(|kept| WriteLock::Whole { _kept: kept })),
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => lock_byte(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock_byte(path: &Path) -> std::io::Result<Option<WriteLock>> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let byte = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: LOCK_BYTE,
+        l_len: 1,
+        l_pid: 0,
+    };
+    match fcntl(&file, FcntlArg::F_OFD_SETLK(&byte)) {
+        Ok(_) => Ok(Some(WriteLock::Byte { _kept: file })),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Whether somebody writes to it at present. Nothing is changed by the question.
@@ -159,5 +201,28 @@ pub fn unreadable(path: &Path, error: &rusqlite::Error) -> Error {
     match is_unsound {
         true => damaged(path, &error.to_string()),
         false => breakdown(format!("read {}", path.display()), error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_is_one_writers_and_does_not_hinder_sqlite() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("CREATE TABLE a (b)").unwrap();
+        let lock = lock_byte(&path).unwrap();
+        assert!(lock.is_some() && lock_byte(&path).unwrap().is_none());
+        connection
+            .execute_batch("INSERT INTO a VALUES (1)")
+            .unwrap();
+        let other = Connection::open(&path).unwrap();
+        let there = other.query_row("SELECT b FROM a", [], |row| row.get::<_, i64>(0));
+        assert_eq!(there, Ok(1));
+        drop(lock);
+        assert!(lock_byte(&path).unwrap().is_some());
     }
 }

@@ -1,5 +1,9 @@
 //! Looks at records, at rest and while they are written.
 
+use std::fs::File;
+
+use nix::fcntl::{Flock, FlockArg};
+
 use super::*;
 
 #[test]
@@ -30,7 +34,7 @@ fn a_look_in_the_way_of_a_writer_is_waited_for() {
     store.append(&measurement(0, 0)).unwrap();
     drop(store);
     let looking = File::open(&path).unwrap();
-    let looking = Flock::lock(looking, nix::fcntl::FlockArg::LockSharedNonblock).unwrap();
+    let looking = Flock::lock(looking, FlockArg::LockSharedNonblock).unwrap();
     assert!(!is_written(&path), "others may look as well");
     assert!(lock(&path).unwrap().is_none(), "for ever");
     drop(looking);
