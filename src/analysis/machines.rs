@@ -142,6 +142,8 @@ fn of_lines(record: &Record, whole: &[Anatomy], rounds: &BTreeSet<u32>) -> Vec<F
             }
         }
     }
+    // What the first rounds lack would stand last.
+    all.sort_by_key(|(of, ..)| *of);
     all
 }
 

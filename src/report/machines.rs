@@ -230,9 +230,9 @@ fn apart(machines: &Machines) -> String {
              round to round; JSON has all of them."
         ),
         (told, differ) => format!(
-            "differ: from machine to machine by more than from round to round, {differ} of {told} \
-             figures; JSON has all of them. What differs belongs to a machine: no one figure \
-             tells of all."
+            "differ: by more from machine to machine than from round to round, {differ} of {told} \
+             figures; of what has a dash nobody can tell. JSON has all of them. What differs \
+             belongs to a machine: no one figure tells of all."
         ),
     }
 }

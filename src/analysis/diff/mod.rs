@@ -3,7 +3,8 @@
 //!
 //! - `refusal`: what cannot be compared; `places`: which cells are the same; `found`: what both
 //!   have; `differs`: how the runs differ besides
-//! - `measured`: what a cell came to; `machines`: on which machine; `judge`: figures and their verdicts; `trials`: what was lost
+//! - `measured`: what a cell came to; `machines`: on which machine; `judge`: figures and their
+//!   verdicts; `trials`: what was lost
 //! - `limit`, `gate`: what may become worse, and by how much; `told`: what comes of all, as plain
 //!   types
 

@@ -51,7 +51,7 @@ pub struct MachineFigure {
 }
 
 /// What a figure is of: an index in the summary's list of that name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
     Cells(usize),
