@@ -12,8 +12,12 @@ use crate::record::store::{Record, Store};
 use crate::run::{Order, whole_rounds};
 use crate::study::{Study, limits, units};
 
-/// A record of a run that did not go through to its end.
-pub fn open_cut_short(path: &Path) -> Result<Record> {
+/// A record that a run is to go on with. One that is whole can be looked at; any other must be free
+/// to be added to, which is told before labs are formed.
+///
+/// # Errors
+/// A mistake if it is no record, was merged from parts, or is being written to.
+pub fn open_kept(path: &Path) -> Result<Record> {
     let record = Record::open(path)?;
     if !record.header.parts.is_empty() {
         let given = path.display().to_string();
@@ -21,15 +25,28 @@ pub fn open_cut_short(path: &Path) -> Result<Record> {
             "was merged from parts: go on with the part that is not whole, and merge anew";
         return Err(Mistake::new("command line", "--resume", &given, allowed).into());
     }
-    match record.finished {
-        // What cannot be added to is told before labs are formed.
-        false => Store::resume(path).map(|_| record),
-        true => {
-            let given = path.display().to_string();
-            let allowed = "is whole: its run went through to its end";
-            Err(Mistake::new("command line", "--resume", &given, allowed).into())
-        }
+    if !record.finished {
+        Store::resume(path)?;
     }
+    Ok(record)
+}
+
+/// Whether nothing of this study is left to measure, which is told: whoever starts a part again and
+/// again, as schedulers do, need not look first.
+///
+/// # Errors
+/// A mistake if the record is of another study, of other options, or of another acklab.
+pub fn is_whole(
+    path: Option<&Path>,
+    earlier: Option<&Record>,
+    asked: (&Study, &Plan),
+) -> Result<bool> {
+    let (Some(path), Some(earlier)) = (path, earlier.filter(|earlier| earlier.finished)) else {
+        return Ok(false);
+    };
+    check_same(path, earlier, asked)?;
+    eprintln!("{} is whole: nothing is left to measure", path.display());
+    Ok(true)
 }
 
 /// One record is of one study, asked by one acklab.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::begin::{check_same, open_cut_short, record_path};
+use super::begin::{check_same, open_kept, record_path};
 use super::judge;
 use super::measure::{RunOptions, capabilities, fetch_missing, run_in_sandbox, span};
 use super::needs::{need_disks, need_root, need_tun};
@@ -237,8 +237,13 @@ fn carry_out(mut work: Work, format: &str, look: Look) -> Result<u8> {
 
 /// A record of this verb's, whose run did not go through to its end.
 fn open_broken(path: &Path) -> Result<Record> {
-    let record = open_cut_short(path)?;
+    let record = open_kept(path)?;
     check_is_broken(path, &record.header)?;
+    if record.finished {
+        let given = path.display().to_string();
+        let allowed = "is whole: its run went through to its end";
+        return Err(Mistake::new("command line", "--resume", &given, allowed).into());
+    }
     Ok(record)
 }
 

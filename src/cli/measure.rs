@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::begin::{announce, need_time, open_cut_short, order, part, record_path, schedule};
+use super::begin::{announce, is_whole, need_time, open_kept, order, part, record_path, schedule};
 use super::endpoint;
 pub use super::fetch::fetch_missing;
 use super::join::JoinOptions;
@@ -181,7 +181,7 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
     let format = format(&options.format)?;
     // What is wrong with it is told before the run, not after.
     let beside = options.beside.as_deref().map(Other::open).transpose()?;
-    let earlier = options.resume.as_deref().map(open_cut_short).transpose()?;
+    let earlier = options.resume.as_deref().map(open_kept).transpose()?;
     let cache = Cache::of_user()?;
     let catalogue = Catalogue::builtin();
     let read = || (question.read)(&cache, &catalogue);
@@ -203,6 +203,9 @@ pub fn carry_out(question: &Question, options: &RunOptions, words: &[String]) ->
         (study, text) = read()?;
     }
     let plan = of_part(&study)?;
+    if is_whole(options.resume.as_deref(), earlier.as_ref(), (&study, &plan))? {
+        return Ok(0);
+    }
     let place = options.resume.as_deref().or(options.record.as_deref());
     let order = Order {
         command_line: words.to_vec(),
