@@ -268,6 +268,7 @@ fn utc_stamp() -> String {
 mod tests {
     use super::*;
     use crate::plan::plan;
+    use crate::record::Header;
     use crate::study::written::sample;
 
     #[test]
@@ -294,5 +295,38 @@ mod tests {
             told.contains("a round") && told.contains("min or more"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_whole_record_has_nothing_left_to_measure_of_its_own_study_alone() {
+        let study = sample(
+            "rounds = 2\n[[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
+             [[sweep]]\nworkload = \"update_index\"\nrtt = \"1ms\"\n",
+        );
+        let plan = plan(&study);
+        let header = Header {
+            study: study.clone(),
+            cells: plan.cells.clone(),
+            acklab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Header::default()
+        };
+        let mut record = Record {
+            header,
+            measurements: vec![],
+            campaigns: [].into(),
+            finished: false,
+        };
+        let path = Some(Path::new("a.acklab"));
+        let asked = (&study, &plan);
+        assert_eq!(is_whole(path, Some(&record), asked), Ok(false), "cut short");
+        assert_eq!(is_whole(None, None, asked), Ok(false), "begun here");
+        record.finished = true;
+        assert_eq!(is_whole(path, Some(&record), asked), Ok(true));
+        let other = Study {
+            seed: 9,
+            ..study.clone()
+        };
+        let told = is_whole(path, Some(&record), (&other, &plan)).unwrap_err();
+        assert!(told.to_string().contains("is of another study"), "{told}");
     }
 }
