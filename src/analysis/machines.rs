@@ -11,8 +11,8 @@ use super::summary::{
     Adds, Anatomy, CellSummary, Effect, Effects, Machine, MachineFigure, Machines, Of, Value, What,
 };
 use super::{anatomy, effects};
+use crate::record::Header;
 use crate::record::store::Record;
-use crate::record::{Header, Host};
 
 /// A figure of one kind, by the number of the round.
 type ByRound = BTreeMap<u32, f64>;
@@ -58,16 +58,15 @@ fn machines(record: &Record) -> Vec<Machine> {
     let header = &record.header;
     let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     let hosts = header.hosts();
-    let place = |host: &Host| hosts.iter().position(|known| known.is_same_machine(host));
-    for measurement in &record.measurements {
-        if let Some(place) = place(header.host_of(measurement)) {
-            let rounds = &mut done.entry(place).or_default().rounds;
-            rounds.insert(measurement.round);
+    for (round, places) in header.places_by_round(&record.measurements) {
+        for place in places {
+            done.entry(place).or_default().rounds.insert(round);
         }
     }
     let campaigns = record.campaigns.values().flatten();
     for trial in campaigns.flat_map(|campaign| &campaign.light.trials) {
-        if let Some(place) = header.host_of_trial(trial).and_then(place) {
+        let host = header.host_of_trial(trial);
+        if let Some(place) = host.and_then(|host| header.place_of(host)) {
             done.entry(place).or_default().trials += 1;
         }
     }

@@ -1,5 +1,7 @@
 //! Which machine measured what.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::trials::Trial;
 use super::{Header, Host, Measurement, Resumed};
 
@@ -45,6 +47,22 @@ impl Header {
             }
         }
         all
+    }
+
+    /// The place of a machine among [`Header::hosts`].
+    pub fn place_of(&self, host: &Host) -> Option<usize> {
+        let hosts = self.hosts();
+        hosts.iter().position(|known| known.is_same_machine(host))
+    }
+
+    /// Of each round that was measured, the places of the machines that did.
+    pub fn places_by_round(&self, all: &[Measurement]) -> BTreeMap<u32, BTreeSet<usize>> {
+        let mut rounds: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+        for one in all {
+            let place = self.place_of(self.host_of(one));
+            rounds.entry(one.round).or_default().extend(place);
+        }
+        rounds
     }
 }
 
@@ -138,5 +156,10 @@ mod tests {
             .filter_map(|host| host.machine.as_deref())
             .collect();
         assert_eq!(names, ["a", "c", "d"]);
+        let measured = [(3, 0), (2, 0), (4, 0), (4, 1)].map(|(r, s)| measurement(r, s));
+        let places = header.places_by_round(&measured);
+        let expected = [(2, vec![1]), (3, vec![0]), (4, vec![1, 2])];
+        let expected = expected.map(|(round, places)| (round, BTreeSet::from_iter(places)));
+        assert_eq!(places, BTreeMap::from(expected));
     }
 }

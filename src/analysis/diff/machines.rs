@@ -17,22 +17,14 @@ pub struct Machines {
 
 impl Machines {
     pub fn of(record: &Record) -> Machines {
-        let header = &record.header;
-        let hosts = header.hosts();
-        let mut all: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-        for measurement in &record.measurements {
-            let host = header.host_of(measurement);
-            let mut known = hosts.iter();
-            let place = known.position(|known| known.is_same_machine(host));
-            all.entry(measurement.round).or_default().extend(place);
-        }
+        let all = record.header.places_by_round(&record.measurements);
         let only = |places: BTreeSet<usize>| match places.len() {
             1 => places.first().copied(),
             _ => None,
         };
-        let by_round = all.into_iter();
+        let by_round = all.into_iter().map(|(round, places)| (round, only(places)));
         Machines {
-            by_round: by_round.map(|(round, own)| (round, only(own))).collect(),
+            by_round: by_round.collect(),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::analysis::example::{Example, anatomy_points, equal, flush};
 use crate::plan::PartOf;
 use crate::record::packed::PackedCampaign;
 use crate::record::trials::{Campaign, Trial};
-use crate::record::{Flag, PartFacts, Resumed};
+use crate::record::{Flag, Host, PartFacts, Resumed};
 use crate::study::fault::Durability;
 use crate::study::faults::Fault;
 
