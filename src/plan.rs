@@ -22,7 +22,7 @@ use crate::study::{Apply, CpuSpeed, Disks, Knee, ModeSpec, Study, Sweep, slug, u
 use knee::{Part, Seek};
 
 pub use cell::Cell;
-pub use injected::injected;
+pub use injected::{injected, trials_in};
 pub use labs::{LabPlan, labs};
 pub use part_of::{PartOf, own_numbers};
 pub use parts::{StudyPart, parts};

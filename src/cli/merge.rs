@@ -7,11 +7,10 @@ use clap::Args;
 
 use crate::analysis::diff::{settings, unlike_variables};
 use crate::error::{Error, Mistake, Result};
-use crate::plan::{PartOf, own_numbers, plan};
+use crate::plan::{PartOf, own_numbers, plan, trials_in};
 use crate::record::store::{Holdings, merge};
 use crate::record::{Header, PartFacts, Resumed};
 use crate::report::numbers::{count, numbered};
-use crate::study::ModeSpec;
 
 /// So many settings that are not alike are told.
 const SETTINGS_TOLD: usize = 5;
@@ -225,15 +224,9 @@ type Of = (usize, String);
 /// All trials that a part has, by their numbers.
 fn trials_asked(own: &Own) -> Vec<(Of, u32)> {
     let study = &own.holds.header.study;
-    let of_mode = |(mode, spec): (usize, &ModeSpec)| {
-        let here = study.injections.iter();
-        let here = here.filter(|one| one.modes.contains(&spec.label));
-        let numbers = here.flat_map(|one| {
-            let name = &one.fault.name;
-            own_numbers(Some(own.part), one.trials)
-                .map(move |number| ((mode, name.clone()), number))
-        });
-        numbers.collect::<Vec<(Of, u32)>>()
+    let of_mode = |(mode, spec)| {
+        let all = trials_in(study, Some(own.part), spec);
+        all.map(move |(fault, number)| ((mode, fault.name.clone()), number))
     };
     study.modes.iter().enumerate().flat_map(of_mode).collect()
 }

@@ -38,17 +38,25 @@ pub fn injected(study: &Study, part: Option<PartOf>) -> Vec<Duration> {
 }
 
 fn of_mode(study: &Study, part: Option<PartOf>, spec: &ModeSpec) -> Vec<Duration> {
-    let here = study.injections.iter();
-    let here = here.filter(|injection| injection.modes.contains(&spec.label));
-    let trials = here.flat_map(|injection| {
-        let time = trial_time(&injection.fault, spec);
-        own_numbers(part, injection.trials).map(move |_| time)
-    });
-    let mut trials: Vec<Duration> = trials.collect();
+    let trials = trials_in(study, part, spec);
+    let mut trials: Vec<Duration> = trials.map(|(fault, _)| trial_time(fault, spec)).collect();
     if let Some(first) = trials.first_mut() {
         *first += ENTERING;
     }
     trials
+}
+
+/// Trials of a study's faults in a mode, or those of a part: fault by fault, each by its number.
+pub fn trials_in<'s>(
+    study: &'s Study,
+    part: Option<PartOf>,
+    spec: &'s ModeSpec,
+) -> impl Iterator<Item = (&'s Fault, u32)> {
+    let here = study.injections.iter();
+    let here = here.filter(|injection| injection.modes.contains(&spec.label));
+    here.flat_map(move |injection| {
+        own_numbers(part, injection.trials).map(move |number| (&injection.fault, number))
+    })
 }
 
 /// From what the trial before has left to what is read back.
