@@ -2,7 +2,8 @@
 //! each. Exit code 1 unless every median is within 5 % or 60 µs of what was asked, whichever is
 //! larger. What misses is measured twice more: then the middle one of three medians counts, for a
 //! virtual CPU is slow for a second now and then, unseen by its own counters. A round in which the
-//! host was busy with something else is repeated. The bound is never loosened.
+//! host was busy with something else is repeated, and the first other one that missed. The bound is
+//! never loosened.
 //!
 //! Then a flood of small datagrams tells the switch's CPU time per packet at its busiest.
 
@@ -26,6 +27,8 @@ const RTTS_US: [u64; 10] = [
 const ECHOES: usize = 200;
 const INTERVAL: Duration = Duration::from_millis(4);
 const TRIES: usize = 5;
+/// So many tries of a host that was not busy decide: a slow second may have met the floor itself.
+const QUIET_MISSES: u32 = 2;
 /// So often a round-trip time is measured that missed: an odd number, for the middle one counts.
 const ROWS_OF_A_MISS: usize = 3;
 const TOLERANCE_SHARE: f64 = 0.05;
@@ -50,14 +53,15 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool> {
     let lab = Lab::set_up()?;
-    let mut is_met = false;
+    let (mut is_met, mut quiet_misses) = (false, 0);
     for attempt in 1..=TRIES {
         let floor = lab.switch.measure_floor(&lab.a, "a", "b")?;
         println!("try {attempt} of {TRIES}: floor {:.0} µs", us(floor));
         let (table, attempt) = lab.measure_all()?;
         println!("{table}\n{}", attempt.remark());
         is_met = attempt.is_met;
-        if is_met || !attempt.was_busy() {
+        quiet_misses += u32::from(!is_met && !attempt.was_busy());
+        if is_met || quiet_misses == QUIET_MISSES {
             break;
         }
     }

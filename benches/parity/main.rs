@@ -42,7 +42,7 @@ use tools::{Load, Run};
 
 const SPAN: Duration = Duration::from_secs(2);
 const FULL: Effort = Effort { pairs: 5, tries: 5 };
-const SHORT: Effort = Effort { pairs: 3, tries: 3 };
+const SHORT: Effort = Effort { pairs: 3, tries: 6 };
 const SHORT_LOADS: [SysbenchLoad; 3] = [
     SysbenchLoad::PointSelect,
     SysbenchLoad::ReadWrite,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::called;
 use super::interval::{Noise, Risk, estimate};
 use super::summary::{Estimate, Knee, KneeEnd, KneeRate, RoundKnee};
-use crate::plan::knee::{Found, RATIO, Search, Seek, index_of, knee_per_s, rate_per_s, typical};
+use crate::plan::knee::{
+    Found, RATIO, Search, Seek, Verdict, index_of, knee_per_s, rate_per_s, typical,
+};
 use crate::plan::{Cell, Point};
 use crate::record::store::Record;
 use crate::record::{Header, Measurement};
@@ -108,20 +110,22 @@ fn searched_in(
     near: Option<i32>,
 ) -> (Option<Found>, RoundKnee) {
     let mut search = Search::new(near);
-    let mut p99_us: BTreeMap<i32, Option<f64>> = BTreeMap::new();
+    // A rate is what most looks at it say: its figure is of the newest of these.
+    let mut p99_us: BTreeMap<(i32, bool), Option<f64>> = BTreeMap::new();
     for measurement in tried {
         let outcome = measurement.outcome(Duration::ZERO);
         let index = measurement.offered_per_s.and_then(index_of);
         let verdict = outcome.verdict(seek.p99);
-        if let Some(index) = index.filter(|_| verdict.is_some()) {
-            p99_us.insert(index, outcome.latency_us_p99.map(|us| us as f64));
+        if let (Some(index), Some(verdict)) = (index, verdict) {
+            let seen = (index, verdict == Verdict::Keeps);
+            p99_us.insert(seen, outcome.latency_us_p99.map(|us| us as f64));
         }
         search.take(verdict);
     }
     let (found, bracket) = (search.found(), search.bracket());
-    let rate = |index: i32| KneeRate {
+    let rate = |index: i32, is_kept: bool| KneeRate {
         offered_per_s: rate_per_s(index),
-        p99_us: p99_us.get(&index).copied().flatten(),
+        p99_us: p99_us.get(&(index, is_kept)).copied().flatten(),
     };
     let told = RoundKnee {
         round,
@@ -132,8 +136,8 @@ fn searched_in(
             Some(Found::Below(_)) => KneeEnd::Below,
             None => KneeEnd::Open,
         },
-        kept: bracket.kept.map(rate),
-        broke: bracket.broke.map(rate),
+        kept: bracket.kept.map(|index| rate(index, true)),
+        broke: bracket.broke.map(|index| rate(index, false)),
         measurements: tried.len() as u32,
     };
     (found, told)
@@ -198,6 +202,39 @@ knee = { p99 = "20ms" }
             _ => None,
         };
         (all, kept)
+    }
+
+    /// A rate that held in most looks at it is told with a percentile within the limit, though the
+    /// newest look was another.
+    #[test]
+    fn what_is_told_of_a_rate_is_of_the_looks_that_decided_it() {
+        // 995/s.
+        let knee = 176;
+        let mut looks: BTreeMap<i32, u32> = BTreeMap::new();
+        let (mut search, mut all, mut last_at_knee) = (Search::new(None), vec![], true);
+        while let Some(asked) = search.asks() {
+            let look = looks.entry(asked.index).or_default();
+            *look += u32::from(asked.is_fine);
+            let keeps = match (asked.index - knee, *look) {
+                (0, 3) => false,
+                (1, 2) => true,
+                (above, _) => above <= 0,
+            };
+            if asked.index == knee {
+                last_at_knee = keeps;
+            }
+            let p99_us = if keeps { 15_000 } else { 25_000 };
+            all.push(tried(1, asked.offered().rate_per_s, p99_us));
+            let outcome = all[all.len() - 1].outcome(Duration::ZERO);
+            search.take(outcome.verdict(Duration::from_millis(20)));
+        }
+        assert_eq!(
+            (search.found(), last_at_knee),
+            (Some(Found::Knee(knee)), false)
+        );
+        let told = only(all).rounds.remove(0);
+        let p99_us = [told.kept, told.broke].map(|rate| rate.expect("a rate").p99_us.unwrap());
+        assert!(p99_us[0] < 20_000.0 && p99_us[1] > 20_000.0, "{p99_us:?}");
     }
 
     fn searched(round: u32, knee_per_s: f64) -> Vec<Measurement> {

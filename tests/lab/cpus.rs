@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use acklab::lab::affinity;
-use acklab::lab::slow_cpus::{SlowCpu, SlowCpus, between};
+use acklab::lab::slow_cpus::{Held, SlowCpu, SlowCpus, between};
 use acklab::record::store::Record;
 use acklab::record::{Measurement, Role};
 use nix::time::{ClockId, clock_gettime};
@@ -134,6 +134,12 @@ fn share_of(cpu: u32) -> f64 {
     std::thread::spawn(burn).join().expect("a thread")
 }
 
+/// Others may be at work on this machine: they take from what is left, not from the holds. What was
+/// held nobody else had.
+fn is_half((held, left): &(Held, f64)) -> bool {
+    (held.speed() - 0.5).abs() < 0.05 && *left < held.speed() + 0.1
+}
+
 /// Processes that hold CPUs.
 fn holders() -> usize {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
@@ -151,19 +157,21 @@ fn lab_slow_cpus_leave_others_the_share_that_was_asked() {
         let half = SlowCpu { cpu, speed: 0.5 };
         let mut slow = SlowCpus::start(command, &[half]).expect("a holder");
         assert_eq!(holders(), 1);
-        let from = slow.held().expect("an account");
-        let left = share_of(cpu);
-        let to = slow.held().expect("an account");
+        let mut seen = vec![];
+        while seen.last().is_none_or(|seen| !is_half(seen)) {
+            let from = slow.held().expect("an account");
+            let left = share_of(cpu);
+            let to = slow.held().expect("an account");
+            let [held] = between(&from, &to)[..] else {
+                panic!("one CPU: {to:?}");
+            };
+            seen.push((held, left));
+            // A machine that stands still for a moment is not to blame on the holder.
+            assert!(is_half(&(held, left)) || seen.len() < 3, "{seen:?}");
+        }
+        let (_, left) = seen[seen.len() - 1];
         drop(slow);
         assert_eq!(holders(), 0);
-        let spent = between(&from, &to);
-        let [held] = &spent[..] else {
-            panic!("one CPU: {to:?}");
-        };
-        // Others may be at work on this machine: they take from what is left, not from the holds.
-        assert!((held.speed() - 0.5).abs() < 0.05, "{held:?}");
-        // What was held nobody else had.
-        assert!(left < held.speed() + 0.1, "{left} beside {held:?}");
         let mut most = 0.0_f64;
         let is_back = (0..20).any(|_| {
             most = most.max(share_of(cpu));
@@ -213,10 +221,12 @@ fn most_per_cpu_s<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f6
     per_cpu_s.fold(0.0, f64::max)
 }
 
-/// The most CPUs that the writer had in any round.
-fn most_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
+/// The CPUs that the writer had, in the median of its rounds.
+fn median_cpus<'a>(measurements: impl Iterator<Item = &'a Measurement>) -> f64 {
     let cpus = measurements.map(|one| one.cpu.writer_us.expect("an account") / 1e6 / one.window_s);
-    cpus.fold(0.0, f64::max)
+    let mut cpus: Vec<f64> = cpus.collect();
+    cpus.sort_by(f64::total_cmp);
+    cpus[cpus.len() / 2]
 }
 
 /// What the writer has of its slower CPU, and what it does with it. How many transactions that are
@@ -227,7 +237,7 @@ fn check_slower_by_cpu_time(ground: &Ground) {
         let all = record.measurements.iter();
         all.filter(move |one| one.cpu_speed.is_some() == slow)
     };
-    let (at_half, at_full) = (most_cpus(of(true)), most_cpus(of(false)));
+    let (at_half, at_full) = (median_cpus(of(true)), median_cpus(of(false)));
     assert!(at_half < 0.6, "{at_half} CPUs");
     assert!(at_half < 0.8 * at_full, "{at_half} CPUs of {at_full}");
     let work = most_per_cpu_s(of(true)) / most_per_cpu_s(of(false));

@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::ground::{on_ground, outcome};
-use crate::report::{flags, number};
-use crate::studies::report_of;
+use crate::report::{Report, flags, number};
+use crate::studies::{report_of, report_whose};
 
 /// One commit now and then, and far too many for any host.
 const PACED: &str = r#"
@@ -53,18 +53,21 @@ fn check_rests(cell: &Value) {
     }
 }
 
+fn check_paced(report: &Report) {
+    let is_crowded = |cell: &&Value| cell["connections"] == 64;
+    let (crowded, resting): (Vec<&Value>, Vec<&Value>) =
+        report.cells().iter().partition(is_crowded);
+    assert_eq!((crowded.len(), resting.len()), (1, 2));
+    resting.into_iter().for_each(check_rests);
+    let told = flags(crowded[0]);
+    assert!(told.contains(&"not-idle"), "{told:?}: {}", crowded[0]);
+    assert!(!told.contains(&"overloaded"), "{told:?}");
+}
+
 #[test]
 fn lab_paced_connections_rest_and_a_busy_host_is_told() {
     on_ground("paced", |ground| {
-        let report = report_of(ground, PACED, &[]);
-        let is_crowded = |cell: &&Value| cell["connections"] == 64;
-        let (crowded, resting): (Vec<&Value>, Vec<&Value>) =
-            report.cells().iter().partition(is_crowded);
-        assert_eq!((crowded.len(), resting.len()), (1, 2));
-        resting.into_iter().for_each(check_rests);
-        let told = flags(crowded[0]);
-        assert!(told.contains(&"not-idle"), "{told:?}: {}", crowded[0]);
-        assert!(!told.contains(&"overloaded"), "{told:?}");
+        report_whose(ground, PACED, check_paced);
         let printed = ground.run(&["report", "r.acklab"]).good();
         for words in [
             "update_index paced 20 ms, 1 connection (each begins 20 ms after the last one's end)",
