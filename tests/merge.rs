@@ -1,7 +1,9 @@
 //! Parts of a study, and the record that is made of them: no root, no servers.
 
+#[path = "common/fixtures.rs"]
+mod fixtures;
+
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +12,7 @@ use acklab::plan::PartOf;
 use acklab::record::store::{Record, Store, server_logs};
 use acklab::record::{Header, Resumed, ServerLog};
 use acklab::report::{Format, render, worth};
+use fixtures::unpacked;
 use rusqlite::Connection;
 
 /// Records in `tests/fixtures`.
@@ -23,18 +26,6 @@ const RECORDS: [&str; 8] = [
     "group-replication-2017",
     "power-cut",
 ];
-
-/// The record of that name, unpacked into a folder.
-fn fixture(name: &str, folder: &Path) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let packed = root.join(format!("tests/fixtures/{name}.acklab.zip"));
-    let packed = File::open(packed).expect("a packed record");
-    let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
-    let path = folder.join(format!("{name}.acklab"));
-    let mut inside = packed.by_index(0).expect("one file in it");
-    std::io::copy(&mut inside, &mut File::create(&path).expect("a file")).expect("its content");
-    path
-}
 
 /// What a run of that part would have kept of a whole record, under a head that may differ; all of
 /// it, or so many measurements and no trials.
@@ -135,7 +126,7 @@ fn is_told_alike(name: &str, one: &Path, other: &Path) {
 fn what_was_split_by_rounds_and_merged_is_told_as_the_whole_byte_for_byte() {
     for name in RECORDS {
         let folder = tempfile::tempdir().expect("a folder");
-        let whole = fixture(name, folder.path());
+        let whole = unpacked(name, folder.path());
         let header = Record::open(&whole).expect("a record").header;
         let most = match header.cells.is_empty() {
             true => 2, // trials of each fault
@@ -163,7 +154,7 @@ fn what_was_split_by_rounds_and_merged_is_told_as_the_whole_byte_for_byte() {
 #[test]
 fn another_measurement_is_another_report() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let parts = split(&whole, 2);
     let connection = Connection::open(&parts[1]).expect("a record");
     let sql = "UPDATE measurement SET body = json_set(body, '$.commits', 1)
@@ -178,7 +169,7 @@ fn another_measurement_is_another_report() {
 #[test]
 fn logs_and_machines_of_all_parts_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let of = PartOf::all(2);
     let parts: Vec<PathBuf> = of
         .map(|own| {
@@ -240,7 +231,7 @@ fn logs_and_machines_of_all_parts_are_kept() {
 /// Parts of a record, one of them changed; what `merge` says of them, which must be one mistake.
 fn refused(change: impl Fn(&mut Header)) -> String {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let mut parts = PartOf::all(2);
     let [one, two] = [(); 2].map(|()| parts.next().expect("a part"));
     let parts = [
@@ -310,7 +301,7 @@ fn parts_of_another_study_version_or_settings_are_refused() {
     assert!(told.contains("part-2.acklab: given part 2/4; "), "{told}");
     // What a machine is differs as it may.
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let other = |header: &mut Header| header.host.cpus = 99;
     let all = PartOf::all(2).map(|own| part(&whole, own, other, None));
     assert_eq!(merge(&all.collect::<Vec<_>>(), &[]).0, Some(0));
@@ -319,11 +310,11 @@ fn parts_of_another_study_version_or_settings_are_refused() {
 #[test]
 fn what_is_no_part_or_named_twice_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let parts = split(&whole, 2);
     let apart = tempfile::tempdir().expect("a folder");
     let only = PartOf { number: 1, of: 1 };
-    let other = fixture("compare", apart.path());
+    let other = unpacked("compare", apart.path());
     let alone = part(&other, only, |header| header.part = None, None);
     let told = is_refused(&[parts[0].clone(), alone], &[]);
     assert!(
@@ -367,7 +358,7 @@ fn what_is_no_part_or_named_twice_is_refused() {
 #[test]
 fn a_merged_record_is_neither_merged_again_nor_gone_on_with_nor_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let parts = split(&whole, 2);
     assert_eq!(merge(&parts[..1], &["--partial"]).0, Some(0));
     let all = folder.path().join("all.acklab");
@@ -395,7 +386,7 @@ fn a_merged_record_is_neither_merged_again_nor_gone_on_with_nor_overwritten() {
 #[test]
 fn what_is_missing_is_told_and_merged_without_only_if_that_is_asked() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let rounds = Record::open(&whole).expect("a record").header.study.rounds;
     let first = PartOf { number: 1, of: 2 };
     let half = part(&whole, first, |_| (), Some(1));
@@ -432,7 +423,7 @@ fn what_is_missing_is_told_and_merged_without_only_if_that_is_asked() {
 #[test]
 fn trials_that_are_missing_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("power-cut", folder.path());
+    let whole = unpacked("power-cut", folder.path());
     let parts = split(&whole, 2);
     let connection = Connection::open(&parts[0]).expect("a record");
     let sql = "DELETE FROM fault_trial WHERE rowid = (SELECT max(rowid) FROM fault_trial)";
@@ -455,7 +446,7 @@ fn trials_that_are_missing_are_told() {
 #[test]
 fn a_part_whose_run_goes_on_is_not_merged() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let parts = split(&whole, 2);
     let writer = Store::resume(&parts[1]).expect("nobody else's");
     let told = is_refused(&parts, &[]);
@@ -508,7 +499,7 @@ fn parts_that_there_cannot_be_are_refused_with_what_is_allowed() {
 #[test]
 fn a_part_that_is_gone_on_with_knows_which_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
-    let whole = fixture("compare", folder.path());
+    let whole = unpacked("compare", folder.path());
     let own = PartOf { number: 1, of: 2 };
     let half = part(&whole, own, |_| (), Some(1));
     let half = half.to_str().expect("text");

@@ -1,5 +1,8 @@
 //! Packs: what is in them, what must never be, and the way back to a run.
 
+#[path = "common/fixtures.rs"]
+mod fixtures;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -10,6 +13,7 @@ use acklab::plan::plan;
 use acklab::record::store::{Record, Store, server_logs};
 use acklab::record::{Header, Measurement};
 use acklab::study::{Capabilities, written};
+use fixtures::unpacked;
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
@@ -18,17 +22,6 @@ use zip::{ZipArchive, ZipWriter};
 const PLANTED: &str = "s3cret";
 /// The name of whoever runs the tests, as their environment has it.
 const USER: &str = "zoe-planted";
-
-fn unpacked(name: &str, folder: &Path) -> PathBuf {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(format!("{name}.acklab.zip"));
-    let mut packed = ZipArchive::new(File::open(packed).unwrap()).unwrap();
-    let path = folder.join(format!("{name}.acklab"));
-    let mut record = File::create(&path).unwrap();
-    std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
-    path
-}
 
 fn acklab(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));

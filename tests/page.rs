@@ -8,17 +8,18 @@
 mod axe;
 #[path = "page/browser.rs"]
 mod browser;
+#[path = "common/fixtures.rs"]
+mod fixtures;
 #[path = "page/points.rs"]
 mod points;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::copy;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use browser::Browser;
+use fixtures::unpacked;
 
 /// Kept records of each kind.
 const KEPT: [&str; 5] = [
@@ -45,17 +46,13 @@ static MADE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// The packed record of that name, unpacked, and its page as the program writes it.
 fn record_and_page(name: &str) -> (PathBuf, PathBuf) {
-    let record = seen().join(format!("{name}.acklab"));
-    let page = record.with_extension("html");
+    let page = seen().join(format!("{name}.html"));
+    let record = page.with_extension("acklab");
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     if made.contains(name) {
         return (record, page);
     }
-    let packed = root().join(format!("tests/fixtures/{name}.acklab.zip"));
-    let packed = File::open(packed).expect("a packed record");
-    let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
-    let mut inside = packed.by_index(0).expect("one file in it");
-    copy(&mut inside, &mut File::create(&record).expect("a file")).expect("its content");
+    unpacked(name, &seen());
     let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
     command.arg("report").arg(&record).arg("--html").arg(&page);
     let output = command.output().expect("the program");

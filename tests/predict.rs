@@ -1,26 +1,17 @@
 //! What kept records foretell of themselves and of places where nothing was measured.
 
-use std::fs::File;
-use std::io::copy;
-use std::path::{Path, PathBuf};
+#[path = "common/fixtures.rs"]
+mod fixtures;
+
+use std::path::Path;
 use std::process::{Command, Output};
 
 use acklab::model::{At, Cpus, Errors, Model, Prediction, Refusal};
 use acklab::record::store::Record;
+use fixtures::unpacked;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The packed record of that name, unpacked into a folder.
-fn unpacked(name: &str, folder: &Path) -> PathBuf {
-    let packed = root().join(format!("tests/fixtures/{name}.acklab.zip"));
-    let packed = File::open(packed).expect("a packed record");
-    let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
-    let path = folder.join(format!("{name}.acklab"));
-    let mut inside = packed.by_index(0).expect("one file in it");
-    copy(&mut inside, &mut File::create(&path).expect("a file")).expect("its content");
-    path
 }
 
 fn kept(name: &str) -> Record {

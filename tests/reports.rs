@@ -2,16 +2,17 @@
 //! for what was changed on purpose since: `INSTA_UPDATE=always cargo test --test reports` writes
 //! them anew, and the difference is read before it is committed.
 
+#[path = "common/fixtures.rs"]
+mod fixtures;
 #[path = "reports/renamed.rs"]
 mod renamed;
 
-use std::fs::File;
-use std::io::copy;
 use std::path::Path;
 
 use acklab::analysis::{Summary, summarise};
 use acklab::record::store::Record;
 use acklab::report::{Format, render, worth};
+use fixtures::unpacked;
 
 /// Records in `tests/fixtures`, each made by the built-in study of that name in its short run, or
 /// by the study of that name that lies beside them.
@@ -25,20 +26,10 @@ const RECORDS: [&str; 7] = [
     "group-replication-2017",
 ];
 
-fn fixture(file: &str) -> std::path::PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.join("tests/fixtures").join(file)
-}
-
 /// The record of that name, unpacked.
 fn record(name: &str) -> Record {
     let folder = tempfile::tempdir().expect("a folder");
-    let packed = File::open(fixture(&format!("{name}.acklab.zip"))).expect("a packed record");
-    let mut packed = zip::ZipArchive::new(packed).expect("a zip archive");
-    let mut inside = packed.by_index(0).expect("one file in it");
-    let path = folder.path().join("record.acklab");
-    copy(&mut inside, &mut File::create(&path).expect("a file")).expect("its content");
-    Record::open(&path).expect("a record of the present format")
+    Record::open(&unpacked(name, folder.path())).expect("a record of the present format")
 }
 
 fn summary(name: &str) -> Summary {
@@ -47,7 +38,8 @@ fn summary(name: &str) -> Summary {
 
 fn in_snapshots(told: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(fixture("reports"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    settings.set_snapshot_path(root.join("tests/fixtures/reports"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(told);

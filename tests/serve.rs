@@ -1,5 +1,8 @@
 //! `acklab serve`, asked by real requests on loopback.
 
+#[path = "common/fixtures.rs"]
+mod fixtures;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -10,6 +13,7 @@ use acklab::plan::plan;
 use acklab::record::store::Store;
 use acklab::record::{Header, Measurement, Second, histogram};
 use acklab::study::{Capabilities, Capability, Flavour, Study, written};
+use fixtures::unpacked;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -89,17 +93,6 @@ struct Answer {
     body: String,
 }
 
-/// A kept record, unpacked into a folder.
-fn unpack(name: &str, folder: &Path) {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(format!("{name}.acklab.zip"));
-    let packed = std::fs::File::open(packed).unwrap();
-    let mut packed = zip::ZipArchive::new(packed).unwrap();
-    let mut record = std::fs::File::create(folder.join(format!("{name}.acklab"))).unwrap();
-    std::io::copy(&mut packed.by_index(0).unwrap(), &mut record).unwrap();
-}
-
 fn study() -> Study {
     let text = "title = \"Served\"\nrounds = 2\nwarmup = \"1s\"\nmeasure = \"2s\"\n\
                 [[mode]]\nserver = \"mysql\"\nmode = \"single\"\n\
@@ -150,8 +143,8 @@ fn written_record(folder: &Path) -> (PathBuf, Store) {
 #[test]
 fn records_are_listed_and_each_has_its_page() {
     let folder = tempfile::tempdir().unwrap();
-    unpack("compare", folder.path());
-    unpack("power-cut", folder.path());
+    unpacked("compare", folder.path());
+    unpacked("power-cut", folder.path());
     std::fs::write(folder.path().join("bad.acklab"), "no record").unwrap();
     let served = Served::of(folder.path());
     let list = served.get("/");
@@ -193,7 +186,7 @@ fn records_are_listed_and_each_has_its_page() {
 #[test]
 fn only_this_machine_s_own_pages_are_answered() {
     let folder = tempfile::tempdir().unwrap();
-    unpack("anatomy-short", folder.path());
+    unpacked("anatomy-short", folder.path());
     let served = Served::of(folder.path());
     let own = served.host();
     for (first, headers, status) in [
@@ -249,7 +242,7 @@ fn only_this_machine_s_own_pages_are_answered() {
 #[test]
 fn nothing_outside_the_folder_is_read() {
     let outside = tempfile::tempdir().unwrap();
-    unpack("compare", outside.path());
+    unpacked("compare", outside.path());
     let folder = outside.path().join("shown");
     std::fs::create_dir(&folder).unwrap();
     let link = folder.join("link.acklab");
