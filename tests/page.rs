@@ -30,10 +30,6 @@ const KEPT: [&str; 5] = [
     "group-commit",
 ];
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// Where what was seen is kept.
 fn seen() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
