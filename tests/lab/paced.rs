@@ -108,7 +108,7 @@ fn lab_paced_commits_of_a_new_mysql_wait_for_one_flush_of_the_redo_log() {
     });
 }
 
-/// Disks decide how much one connection commits at most, and not this host.
+/// Disks decide how much four connections commit at most, and not this host.
 const KNEE: &str = r#"
 rounds = 1
 warmup = "0.3s"
@@ -119,6 +119,7 @@ server = "mariadb"
 mode = "single"
 [[sweep]]
 workload = "update_index"
+connections = 4
 rtt = "1ms"
 flush = "2ms"
 knee = { p99 = "50ms" }
