@@ -16,6 +16,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::ended::how_ended;
 use super::sandbox::stop_asked;
 use crate::error::{Breakdown, Error, Result, Tried, breakdown};
 
@@ -126,9 +127,9 @@ impl Child {
 
     /// A breakdown with its last words if it has ended.
     pub fn check_alive(&mut self, tried: &str) -> Result<()> {
-        match self.process.try_wait() {
-            Ok(None) => Ok(()),
-            _ => Err(self.explain(tried, &ended())),
+        match how_ended(&mut self.process) {
+            None => Ok(()),
+            Some(_) => Err(self.explain(tried, &ended())),
         }
     }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use super::ended::how_ended;
 use super::netns::Place;
 use super::node::pause;
 use super::sandbox::{SERVER_UID, drop_to_server_user};
@@ -114,7 +115,7 @@ impl Front {
 
     /// A breakdown with its last log lines if it has ended.
     pub fn check_alive(&mut self, doing: &str) -> Result<()> {
-        match self.process.try_wait().ok().flatten() {
+        match how_ended(&mut self.process) {
             Some(status) => Err(self.breakdown(doing, &format!("it ended: {status}"))),
             None => Ok(()),
         }

@@ -5,6 +5,7 @@ pub mod child;
 pub mod cluster_metadata;
 pub mod connections;
 pub mod disk;
+mod ended;
 pub mod endpoint;
 pub mod front;
 pub mod handshake;

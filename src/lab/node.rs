@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::affinity;
 use super::disk::Volume;
+use super::ended::how_ended;
 use super::memory::MemoryLimit;
 use super::netns::Place;
 use super::options::Settings;
@@ -298,11 +299,7 @@ impl Node {
 
     /// A breakdown if the server process has ended.
     pub fn check_alive(&mut self, doing: &str) -> Result<()> {
-        let ended = self
-            .process
-            .as_mut()
-            .and_then(|child| child.try_wait().ok().flatten());
-        let Some(status) = ended else {
+        let Some(status) = self.process.as_mut().and_then(how_ended) else {
             return Ok(());
         };
         let verdict = self.memory.as_ref().and_then(MemoryLimit::verdict);
@@ -313,7 +310,7 @@ impl Node {
     /// What its server said since it was last started, of data that it refuses, if it has ended by
     /// itself; `None` where it runs, was killed, or ended for another reason.
     pub fn refusal(&mut self) -> Option<String> {
-        let ended = self.process.as_mut()?.try_wait().ok().flatten();
+        let ended = how_ended(self.process.as_mut()?);
         ended.filter(recovery::is_of_itself)?;
         let has_memory = self
             .memory

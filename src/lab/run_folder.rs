@@ -103,7 +103,7 @@ fn is_held(folder: &Path, deadline: Instant) -> bool {
 
 /// When a process that is not ending started, in clock ticks since boot: field 22 of
 /// `/proc/PID/stat` (proc(5)).
-fn started_ticks(pid: i32) -> Option<u64> {
+pub(super) fn started_ticks(pid: i32) -> Option<u64> {
     started_ticks_in(&File::open("/proc").ok()?, pid)
 }
 

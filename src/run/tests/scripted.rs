@@ -32,6 +32,8 @@ pub enum Trouble {
 #[derive(Default)]
 pub struct Script {
     pub trouble: Option<Trouble>,
+    /// At which step, counted from 0, a server dies: from then on no step is of use.
+    pub dies_at: Option<usize>,
     /// Whether the links are late in each measurement, in their order; punctual after the last.
     pub late: Vec<bool>,
     /// The share of CPU time that is stolen in each, in their order; none after the last.
@@ -68,6 +70,13 @@ pub struct Script {
     pub latency_us_now: Option<u64>,
 }
 
+impl Script {
+    /// Whether a server has died, with all steps taken so far.
+    fn is_dead(&self) -> bool {
+        self.dies_at.is_some_and(|at| at < self.steps.len())
+    }
+}
+
 /// The target; what it did is read through a second handle.
 #[derive(Clone, Default)]
 pub struct Scripted(pub Rc<RefCell<Script>>);
@@ -87,6 +96,7 @@ impl Scripted {
         script.steps.push(name.to_owned());
         match script.trouble {
             Some(Trouble::Breakdown(at)) if at == number => Err(breakdown(name, "as scripted")),
+            _ if script.is_dead() => Err(breakdown(name, "no connection")),
             _ => Ok(()),
         }
     }
@@ -286,6 +296,10 @@ impl Target for Scripted {
 
     fn check_alive(&mut self, _cell: &Cell) -> Result<()> {
         self.step("check alive")
+            .map_err(|error| match self.0.borrow().is_dead() {
+                true => breakdown("run it", "it has died"),
+                false => error,
+            })
     }
 
     fn watch_after(&mut self, _cell: &Cell, _into: &mut Measurement) -> Result<()> {

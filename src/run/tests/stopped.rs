@@ -373,6 +373,23 @@ fn check_ended(ran: &Ran, trouble: Trouble, is_last: bool, at: &str) {
     );
 }
 
+/// Whoever misses it first: entering a mode, a probe, the load, or what comes after that.
+#[test]
+fn of_a_server_that_dies_in_a_measurement_its_own_end_is_told() {
+    let steps = run(&small(), Script::default()).target.steps();
+    let at = |name: &str| steps.iter().position(|step| step == name).unwrap();
+    let last = steps.iter().rposition(|step| step == "probe again");
+    for dies_at in at("enter mode 0")..=last.unwrap() {
+        let script = Script {
+            dies_at: Some(dies_at),
+            ..Script::default()
+        };
+        let ran = run(&small(), script);
+        let told = ran.outcome.unwrap_err().to_string();
+        assert!(told.contains("it has died"), "{}: {told}", steps[dies_at]);
+    }
+}
+
 #[test]
 fn what_servers_said_is_kept_however_the_run_ended() {
     let log = ServerLog {
