@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use nix::sys::termios::{LocalFlags, tcgetattr};
@@ -86,28 +86,42 @@ impl OnTerminal {
     }
 }
 
-/// A port at which whoever connects gets no answer.
-fn silent() -> (TcpListener, u16) {
+/// The header of a packet of 60,000 bytes: of a greeting that takes longer than anybody waits.
+const HEADER: [u8; 4] = [0x60, 0xea, 0, 0];
+
+/// A port at which whoever connects is greeted by a byte at a time, so that no limit for an answer
+/// is met; once that port is left, by nothing but an end.
+fn slow() -> (Sender<()>, u16) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    (listener, port)
+    listener.set_nonblocking(true).unwrap();
+    let (leave, left) = channel::<()>();
+    std::thread::spawn(move || {
+        let mut greeted = Vec::new();
+        while left.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+            for connection in &mut greeted {
+                // Whoever is gone need not be greeted.
+                let _ = Write::write_all(connection, b"-");
+            }
+            while let Ok((mut connection, _)) = listener.accept() {
+                let _ = connection.write_all(&HEADER);
+                greeted.push(connection);
+            }
+        }
+    });
+    (leave, port)
 }
 
 #[test]
 fn a_breakdown_is_told_when_the_terminal_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (listener, port) = silent();
+    let (leave, port) = slow();
     let mut run = OnTerminal::run(folder.path(), port, &[]);
     run.wait_for("At a port");
     run.wait_for(ENTER);
     run.wait_for("Ctrl-C");
     assert!(!run.is_echoed());
-    // Whoever connects is turned away from here on.
-    std::thread::spawn(move || {
-        while let Ok((connection, _)) = listener.accept() {
-            drop(connection);
-        }
-    });
+    drop(leave);
     let (code, shown) = run.end();
     assert_eq!(code, Some(4), "{shown:?}");
     let back = shown.rfind(LEAVE).expect("the first screen again");
@@ -118,7 +132,7 @@ fn a_breakdown_is_told_when_the_terminal_is_back() {
 #[test]
 fn two_ctrl_c_give_the_terminal_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (_listener, port) = silent();
+    let (_leave, port) = slow();
     let mut run = OnTerminal::run(folder.path(), port, &[]);
     run.wait_for(ENTER);
     run.wait_for("Ctrl-C");
@@ -133,8 +147,8 @@ fn two_ctrl_c_give_the_terminal_back() {
 #[test]
 fn plain_lines_leave_the_terminal_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let (listener, port) = silent();
-    drop(listener);
+    let (leave, port) = slow();
+    drop(leave);
     let run = OnTerminal::run(folder.path(), port, &["--plain"]);
     let (code, shown) = run.end();
     assert_eq!(code, Some(4), "{shown:?}");

@@ -47,6 +47,8 @@ pub struct Child {
     process: process::Child,
     /// `None` once it has been told to end.
     socket: Option<BufReader<UnixStream>>,
+    /// Why it was ended, or how it had ended, once that has been told.
+    told: Option<String>,
     log: File,
 }
 
@@ -73,6 +75,7 @@ impl Child {
             process: command.spawn().tried(tried)?,
             manner,
             socket: Some(BufReader::new(ours)),
+            told: None,
             log,
         })
     }
@@ -165,7 +168,7 @@ impl Child {
     }
 
     /// What became of one that did not answer. It is ended if it still runs: a late answer would be
-    /// taken for the answer to the next request.
+    /// taken for the answer to the next request. Whoever asks again hears the same.
     fn explain(&mut self, tried: &str, error: &io::Error) -> Error {
         let limit = self.manner.answer_limit.filter(|_| is_silence(error));
         let patience = match limit {
@@ -181,7 +184,7 @@ impl Child {
         };
         Error::from(Breakdown {
             tried: self.telling(tried),
-            status,
+            status: self.told.get_or_insert(status).clone(),
             log: self.last_words(),
         })
     }
@@ -312,6 +315,9 @@ mod tests {
         let mut silent = child("exec sleep 1000", Some(Duration::from_millis(50)));
         let error = ask(&mut silent).unwrap_err();
         assert!(error.to_string().contains("no answer in 0 s"), "{error}");
+        // Nobody else has killed it.
+        let again = silent.check_alive("play").unwrap_err();
+        assert_eq!(again.to_string(), error.to_string());
         assert!(!std::path::Path::new(&format!("/proc/{}", silent.pid())).exists());
     }
 

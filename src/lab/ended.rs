@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::run_folder::started_ticks;
 
 /// How long one that is ending may take to give back what it has, gigabytes of memory among it.
-const ENDING_LIMIT: Duration = Duration::from_secs(2);
+const ENDING_LIMIT: Duration = Duration::from_secs(5);
 const ENDING_STEP: Duration = Duration::from_millis(1);
 
 /// How a process ended; `None` while it runs.

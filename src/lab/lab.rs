@@ -13,7 +13,7 @@ use super::options::Settings;
 use super::recovery::telling_lines;
 use super::servers::Program;
 use super::tls::Identity;
-use crate::error::{Breakdown, Result, breakdown};
+use crate::error::{Breakdown, Error, Result, breakdown};
 use crate::study::disk::{Disks, Images};
 use crate::study::mode::Family;
 use crate::study::{Mode, ModeSpec, Variables};
@@ -181,12 +181,25 @@ impl Lab {
         self.nodes[servers].iter_mut().map(ask).collect()
     }
 
+    /// A breakdown if any volume has ended, whatever its servers do.
+    pub fn check_volumes(&self) -> Result<()> {
+        let mut volumes = self.nodes.iter().filter_map(|node| node.volume.as_ref());
+        volumes.try_for_each(Volume::check_alive)
+    }
+
+    /// If something failed and a volume has ended, that is why. Servers tell of their own end.
+    pub fn blame<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(Error::Breakdown(_)) = outcome {
+            self.check_volumes()?;
+        }
+        outcome
+    }
+
     /// A breakdown if any volume or server has ended. A server whose volume has died ends, too: the
     /// volume is told of.
     pub fn check_alive(&mut self) -> Result<()> {
         let name = self.spec.name.clone();
-        let mut volumes = self.nodes.iter().filter_map(|node| node.volume.as_ref());
-        volumes.try_for_each(Volume::check_alive)?;
+        self.check_volumes()?;
         self.nodes
             .iter_mut()
             .try_for_each(|node| node.check_alive(&format!("run {name}")))

@@ -48,8 +48,8 @@ pub fn stop_asked() -> bool {
     STOP_ASKED.load(Ordering::Relaxed)
 }
 
-/// Hears Ctrl-C and SIGTERM in a process that has no sandbox: the first asks to stop, the second
-/// ends it at once.
+/// Hears Ctrl-C and SIGTERM: the first asks to stop, the second ends this process at once. The first
+/// is handed on where there is a sandbox.
 pub fn hear_requests_to_stop() {
     at_requests_to_stop(SigHandler::Handler(hand_on_stop));
 }
@@ -120,10 +120,13 @@ pub fn run_watched<T>(
     work: impl FnOnce(&mut Inside) -> u8,
     watch: impl FnOnce() -> T,
 ) -> Result<u8> {
-    let folder = RunFolder::create(cache)?;
     // Servers and other programs of the lab have no business with these.
     let lifeline = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
     let verdict = pipe2(OFlag::O_CLOEXEC).tried(|| "make a pipe".into())?;
+    LIFELINE.store(lifeline.1.as_raw_fd(), Ordering::Relaxed);
+    // From before there is anything that could be left.
+    hear_requests_to_stop();
+    let folder = RunFolder::create(cache)?;
     let relay = (lifetime == Lifetime::Detached)
         .then(Relay::create)
         .transpose()?;
@@ -147,10 +150,8 @@ pub fn run_watched<T>(
     }
 }
 
-/// The front end: hands on requests to stop, waits for the exit code.
+/// The front end: waits for the exit code.
 fn front(keeper: Pid, lifeline: OwnedFd, verdict: OwnedFd, mut relay: Option<Relay>) -> u8 {
-    LIFELINE.store(lifeline.as_raw_fd(), Ordering::Relaxed);
-    hear_requests_to_stop();
     if let Some(relay) = &mut relay {
         pass_on_until_heard(relay, &verdict);
     }

@@ -4,7 +4,7 @@ use super::events::{Event, Events};
 use super::settled::{self, Settling};
 use super::target::{Edge, Target};
 use super::window::Reading;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::load::{DriverSecond, Snapshot, in_a_row};
 use crate::plan::{Cell, Turn};
 use crate::record::{Flag, Measurement, Second};
@@ -36,18 +36,12 @@ pub fn measure<T: Target>(
             ..Measurement::default()
         },
     };
-    measuring.prepare()?;
-    measuring.target.next()?.slow_cpus(cell)?;
-    let driven = match cell.workload {
-        Workload::Mysqlslap { .. } => measuring.iterate(),
-        _ => measuring.drive(),
-    };
-    // However it went: no CPU may be left slower.
-    measuring.target.free_cpus();
-    // What has died need not have failed the load.
-    measuring.target.check_alive(cell)?;
-    driven?;
-    measuring.conclude()?;
+    let measured = measuring.go_through();
+    if let Err(Error::Breakdown(_)) = measured {
+        // Where something has died, its own last words tell more than those of whoever missed it.
+        measuring.target.check_alive(cell)?;
+    }
+    measured?;
     Ok(measuring.into)
 }
 
@@ -61,6 +55,21 @@ struct Measuring<'a, T> {
 }
 
 impl<T: Target> Measuring<'_, T> {
+    fn go_through(&mut self) -> Result<()> {
+        self.prepare()?;
+        self.target.next()?.slow_cpus(self.cell)?;
+        let driven = match self.cell.workload {
+            Workload::Mysqlslap { .. } => self.iterate(),
+            _ => self.drive(),
+        };
+        // However it went: no CPU may be left slower.
+        self.target.free_cpus();
+        driven?;
+        // What has died need not have failed the load.
+        self.target.check_alive(self.cell)?;
+        self.conclude()
+    }
+
     /// Everything before the load.
     fn prepare(&mut self) -> Result<()> {
         let cell = self.cell;

@@ -166,10 +166,12 @@ impl Rig {
         let workloads = distinct_tables(study);
         for (lab, plan) in self.labs.iter_mut().zip(&self.plans) {
             let schemas = schemas::names(plan.schemas(study));
-            schemas::make(lab, &schemas)?;
-            for workload in workloads.iter().filter(|one| has_tables(study, plan, one)) {
-                load(lab, workload, &schemas, study.seed)?;
+            let wanted = workloads.iter().filter(|one| has_tables(study, plan, one));
+            let mut loaded = schemas::make(lab, &schemas);
+            for workload in wanted {
+                loaded = loaded.and_then(|()| load(lab, workload, &schemas, study.seed));
             }
+            lab.blame(loaded)?;
         }
         Ok(())
     }
@@ -184,8 +186,9 @@ impl Rig {
         self.fronts.end_others(mode);
         self.network.set_distances(distances)?;
         let lab = self.lab(mode);
-        lab.tune(&spec.variables)?;
-        lab.enter(spec)
+        let tuned = lab.tune(&spec.variables);
+        let entered = tuned.and_then(|()| lab.enter(spec));
+        lab.blame(entered)
     }
 
     /// Fills the tables of a cell's workload anew where running it uses them up.
@@ -205,8 +208,9 @@ impl Rig {
         self.fronts.raise(study, cell, lab, &self.network)
     }
 
-    /// A breakdown if a server of a cell's lab, or its front, has ended.
+    /// A breakdown if the switch, a server of a cell's lab, or its front has ended.
     pub fn check_alive(&mut self, cell: &Cell) -> Result<()> {
+        self.network.switch.check_alive()?;
         self.lab(cell.mode).check_alive()?;
         self.fronts.check_alive(cell)
     }

@@ -9,7 +9,7 @@ use super::keeper::Keeper;
 use super::measure::{STOLEN_SHARE_MAX, measure};
 use super::order::Order;
 use super::target::Target;
-use crate::error::{Error, Mistake, Result};
+use crate::error::{Mistake, Result};
 use crate::plan::{self, Cell, Outcome, Schedule, Turn};
 use crate::record::Measurement;
 use crate::record::packed::PackedCampaign;
@@ -187,13 +187,8 @@ impl<T: Target> StudyRun<'_, T> {
         let cell = at_rate.as_ref().unwrap_or(cell);
         let begun_ms = self.target.unix_ms();
         self.begin_step(turn, cell);
-        let measured = self.entered_and_measured(turn, cell);
-        if let Err(Error::Breakdown(_)) = measured {
-            // Where something has died, its own last words tell more than those of whoever missed
-            // it.
-            self.target.check_alive(cell)?;
-        }
-        let measurement = measured?;
+        self.enter(turn, cell)?;
+        let measurement = self.measured(turn, cell)?;
         self.keeper.append(&measurement)?;
         let (round, cell) = (turn.round, turn.cell);
         for &flag in &measurement.flags {
@@ -227,11 +222,6 @@ impl<T: Target> StudyRun<'_, T> {
             index: turn.cell,
             cell: Box::new(cell.clone()),
         }));
-    }
-
-    fn entered_and_measured(&mut self, turn: Turn, cell: &Cell) -> Result<Measurement> {
-        self.enter(turn, cell)?;
-        self.measured(turn, cell)
     }
 
     /// Each round is a beginning, also where it goes on with the mode that ended the one before.

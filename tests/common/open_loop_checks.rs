@@ -76,9 +76,9 @@ pub fn what_is_late_is_not_forgotten(server: &Server) {
     assert!(backlog > served, "{backlog} of {}", sum.due);
     let ended = count(sum.ended_us.as_ref());
     assert_eq!(ended.len(), transactions(&sum), "whenever they were due");
-    // All were due at once, and went one after the other: half of them waited for half of the time.
-    let median_us = ended.value_at_quantile(0.5);
-    assert!(median_us * 10 > elapsed_us, "{median_us} of {elapsed_us}");
+    // All were due at once, and went one after the other: the last has waited for all of the time.
+    let longest_us = ended.max();
+    assert!(longest_us * 2 > elapsed_us, "{longest_us} of {elapsed_us}");
 }
 
 fn count(text: Option<&String>) -> Histogram<u64> {

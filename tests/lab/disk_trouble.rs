@@ -65,7 +65,12 @@ fn lab_disk_that_stalls_can_lose_its_power() {
 /// Whoever waits for a disk cannot even be killed; it ends when the disk goes on.
 #[test]
 fn lab_disk_that_stalls_lets_go_of_the_killed() {
-    on_volume(Disk::default(), |volume| {
+    // So slow that it is not full before it stalls.
+    let disk = Disk {
+        write: Delay::Constant(Duration::from_millis(1)),
+        ..Disk::default()
+    };
+    on_volume(disk, |volume| {
         let path = volume.mount_point().join("file");
         let mut command = Command::new("dd");
         command

@@ -214,7 +214,8 @@ fn lab_endpoint_is_loaded_by_drivers_that_joined() {
             let mut missing = one.drivers_missing.iter();
             assert!(missing.all(|who| who.ends_with(" s late")), "{one:?}");
             assert!(one.commits > 0 && one.errors.is_empty(), "{one:?}");
-            assert!(one.timeline.len() >= 2 && one.timeline[1].latency_us_p99.is_some());
+            let mut seconds = one.timeline.iter();
+            assert!(seconds.any(|second| second.latency_us_p99.is_some()));
             assert!(
                 one.cpu.busiest_driver_us.is_some_and(|us| us > 0.0),
                 "{:?}",

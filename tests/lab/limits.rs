@@ -2,6 +2,7 @@
 
 use crate::ground::on_ground;
 use crate::report::number;
+use crate::studies::TRIES;
 
 /// A commit waits for 40 ms of distance and for hardly anything else.
 const FAR: &str = r#"
@@ -24,17 +25,17 @@ fn lab_limits_name_the_distance_where_a_commit_waits_for_little_else() {
     on_ground("limits: the distance", |ground| {
         let study = ground.file("study.toml", FAR);
         let arguments = ["limits", study, "--record", "r.acklab"];
-        let printed = ground.run(&arguments).good();
-        let is_decided = printed.contains("first limit: distance")
-            && printed.contains("more connections would carry more");
-        let printed = match is_decided {
-            true => printed,
-            false => {
-                // A busy host may leave it open, once.
-                std::fs::remove_file(ground.work.join("r.acklab")).expect("the record");
-                ground.run(&arguments).good()
+        let mut printed = ground.run(&arguments).good();
+        for _ in 1..TRIES {
+            let is_decided = printed.contains("first limit: distance")
+                && printed.contains("more connections would carry more");
+            if is_decided {
+                break;
             }
-        };
+            // A busy host may leave it open.
+            std::fs::remove_file(ground.work.join("r.acklab")).expect("the record");
+            printed = ground.run(&arguments).good();
+        }
         ground.nothing_left();
         assert!(printed.contains("first limit: distance"), "{printed}");
         assert!(printed.contains("A quarter more RTT costs"), "{printed}");

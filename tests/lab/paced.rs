@@ -101,10 +101,12 @@ flush = "10ms"
 #[test]
 fn lab_paced_commits_of_a_new_mysql_wait_for_one_flush_of_the_redo_log() {
     on_ground("paced: new server", |ground| {
-        let report = report_of(ground, NEW_SERVER, &[]);
-        let cell = &report.cells()[0];
-        let flushes = number(&cell["flushes_per_commit"]["writer"]);
-        assert!((0.9..1.5).contains(&flushes), "{flushes}: {cell}");
+        // Where clients stand still, the server's own flushes are of fewer commits.
+        report_whose(ground, NEW_SERVER, |report| {
+            let cell = &report.cells()[0];
+            let flushes = number(&cell["flushes_per_commit"]["writer"]);
+            assert!((0.9..1.5).contains(&flushes), "{flushes}: {cell}");
+        });
     });
 }
 
@@ -136,10 +138,8 @@ fn lab_knee_of_a_server_lies_between_a_rate_that_kept_the_limit_and_one_that_bro
         assert!(number(&round["measurements"]) >= 3.0, "{knee}");
         // On a host that stands still again and again no bracket may hold: then it says so.
         if round["end"] != "found" {
-            assert!(
-                round["end"] == "open" && knee["knee_per_s"].is_null(),
-                "{knee}"
-            );
+            let is_none = round["end"] == "open" || round["end"] == "below";
+            assert!(is_none && knee["knee_per_s"].is_null(), "{knee}");
             return;
         }
         let [kept, broke] = ["kept", "broke"].map(|end| number(&round[end]["offered_per_s"]));

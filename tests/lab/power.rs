@@ -140,10 +140,13 @@ fn missed(one: &Value) -> usize {
     trials(one).filter(|trial| is_missed(trial)).count()
 }
 
-/// Whether a trial shows what its fault does. What was just flushed is not lost, though nothing was
-/// promised.
+/// Whether a campaign shows what its fault does. What was just flushed is not lost, though nothing
+/// was promised; and one that is left open may be so for no other reason than trials that show
+/// nothing.
 fn shows(one: &Value) -> bool {
-    trials(one).any(|trial| !is_missed(trial) && trial["verdict"] != "none-lost-no-promise")
+    let tells = |trial: &Value| trial["verdict"] == "kept" || trial["verdict"] == "lost-no-promise";
+    let is_left_open = one["verdict"] == "undecided" && missed(one) == 0;
+    !is_left_open && trials(one).any(tells)
 }
 
 fn trials(one: &Value) -> impl Iterator<Item = &Value> {

@@ -13,7 +13,7 @@ use crate::ground::{Ground, on_ground};
 use crate::report::{Report, check_cell, check_no_errors, flags, number};
 
 /// How often a study is run at most where the host was too busy for it.
-pub const TRIES: usize = 3;
+pub const TRIES: usize = 5;
 
 /// Runs a study whose record is `r.acklab` and reads its report. A host that was too busy is no fault
 /// of the program's, so the study is run again.
@@ -197,7 +197,7 @@ measure = "3s"
 #[test]
 fn lab_study_counts_a_far_client_and_thousands_of_near_ones() {
     on_ground("study: clients", |ground| {
-        let report = report_whose(ground, CLIENTS, |report| {
+        report_whose(ground, CLIENTS, |report| {
             let (near, far) = (
                 report.round_trips("mysql single", "a"),
                 report.round_trips("mysql single", "b"),
@@ -206,12 +206,12 @@ fn lab_study_counts_a_far_client_and_thousands_of_near_ones() {
                 near.abs() < 0.4 && (0.6..1.4).contains(&far),
                 "{near} {far}"
             );
+            let many = report.cell("of 2000", |cell| cell["connections"] == 2000);
+            check_cell(many);
+            check_no_errors(many);
+            assert_eq!(many["per"], "transaction");
+            assert!(number(&many["latency_us"]["samples"]) > 500.0, "{many}");
         });
-        let many = report.cell("of 2000", |cell| cell["connections"] == 2000);
-        check_cell(many);
-        check_no_errors(many);
-        assert_eq!(many["per"], "transaction");
-        assert!(number(&many["latency_us"]["samples"]) > 500.0, "{many}");
     });
 }
 
@@ -272,7 +272,7 @@ fn hamper_the_switch(ground: &Ground, is_over: &AtomicBool) {
 const WORKLOADS: &str = r#"
 rounds = 1
 warmup = "0.1s"
-measure = "0.3s"
+measure = "0.5s"
 [[mode]]
 server = "mysql"
 mode = "single"

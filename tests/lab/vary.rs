@@ -141,11 +141,11 @@ fn lab_vary_sets_variables_under_running_servers_and_back() {
     });
 }
 
-/// Whole clusters are started anew on their data.
+/// Whole clusters are started anew on their data, and stand still for a moment after that.
 const CLUSTERS: &str = r#"
 rounds = 1
-warmup = "0.1s"
-measure = "0.3s"
+warmup = "1s"
+measure = "1s"
 [[mode]]
 server = "mariadb"
 mode = "galera"

@@ -335,9 +335,10 @@ impl Volume {
         })?;
         let path = format!("/proc/{}/fd/{mount_fd}/{IMAGE}", self.pid);
         let image = File::options().read(true).write(true).open(&path);
-        let image = image.tried(|| format!("open {path}, the image of {}", self.name))?;
+        let image =
+            self.blame(image.tried(|| format!("open {path}, the image of {}", self.name)))?;
         self.tell(tried, &Request::LetGo)?;
-        LoopDevice::attach(&image, &format!("acklab {}", self.name))
+        self.blame(LoopDevice::attach(&image, &format!("acklab {}", self.name)))
     }
 
     fn mount(&self, stand: &mut Stand, device: &LoopDevice) -> Result<()> {
@@ -347,7 +348,7 @@ impl Volume {
     }
 
     fn unmount(&self, stand: &mut Stand, patience: Duration) -> Result<()> {
-        ext4::unmount(&self.mount_point, patience)?;
+        self.blame(ext4::unmount(&self.mount_point, patience))?;
         stand.is_mounted = false;
         Ok(())
     }

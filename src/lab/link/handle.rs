@@ -108,6 +108,11 @@ impl Switch {
         &self.notes
     }
 
+    /// A breakdown with its last words if the switch has died.
+    pub fn check_alive(&self) -> Result<()> {
+        self.lock().child.check_alive("let packets through")
+    }
+
     /// Changes the settings of some ordered pairs; the others stay.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl View for Stage<'_, '_> {
             return Ok(());
         }
         self.state.looked_us = now_us;
-        self.crowd.check()?;
+        self.check_alive()?;
         if Instant::now() > self.until {
             let status = "it takes longer than all of its limits together";
             return Err(breakdown("carry out a fault", status));

@@ -250,6 +250,15 @@ impl<'s, 'a> Stage<'s, 'a> {
         is_alone && self.state.is_sound() && self.lab().nodes[0].answers()
     }
 
+    /// Without links there is no service, whatever servers do.
+    ///
+    /// # Errors
+    /// A breakdown if the switch has ended, or somebody among the clients.
+    pub fn check_alive(&mut self) -> Result<()> {
+        self.subject.rig.network.switch.check_alive()?;
+        self.crowd.check()
+    }
+
     /// Servers of these nodes have ended: what was done to them has ended, too.
     pub fn forget(&mut self, nodes: &[usize]) {
         self.free(nodes);

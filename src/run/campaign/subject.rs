@@ -59,7 +59,8 @@ impl<'a> Subject<'a> {
             is_untouched: true,
             is_running_on: false,
         };
-        subject.make_tables()?;
+        let made = subject.make_tables();
+        subject.lab().blame(made)?;
         subject.lab().keep_images()?;
         subject.set_disks()?;
         Ok(subject)

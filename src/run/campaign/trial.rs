@@ -139,7 +139,7 @@ fn end(stage: &mut Stage<'_, '_>, played: Result<()>, trial: &mut Trial) -> Resu
     let seen = stage.see_all_cuts(&mut trial.steps);
     let told = played.and(seen).and_then(|()| stage.deliver());
     let told = told.and_then(|()| stage.look_alone());
-    let told = told.and_then(|()| stage.crowd.check());
+    let told = told.and_then(|()| stage.check_alive());
     let stopped = stage.crowd.stop().map(|history| trial.history = history);
     let all: Vec<usize> = (0..stage.count()).collect();
     stage.free(&all);
@@ -189,6 +189,8 @@ impl Harmed {
     /// in its place. Everything else that goes wrong is the lab's.
     fn refusal(&self, subject: &mut Subject<'_>, told: &Breakdown) -> Option<String> {
         let lab = subject.lab();
+        // What servers say of a disk that is gone is not of their data.
+        lab.check_volumes().ok()?;
         let is_running = |node: &Node| node.pid().is_some();
         if lab.nodes.iter().any(is_running) {
             let writer = self.writer.filter(|writer| !self.nodes.contains(writer))?;
