@@ -48,8 +48,8 @@ pub fn stop_asked() -> bool {
     STOP_ASKED.load(Ordering::Relaxed)
 }
 
-/// Hears Ctrl-C and SIGTERM: the first asks to stop, the second ends this process at once. The first
-/// is handed on where there is a sandbox.
+/// Hears Ctrl-C and SIGTERM: the first asks to stop, and is handed on where there is a sandbox; the
+/// second ends this process at once.
 pub fn hear_requests_to_stop() {
     at_requests_to_stop(SigHandler::Handler(hand_on_stop));
 }
